@@ -456,7 +456,7 @@ fn key_generation(
         || Ok(generator.public_key()?),
         |key| {
             let c = Encryptor::with_public_key(&key)?.encrypt(&w.encoder.encode_at(&w.x, at)?)?;
-            let bytes = key.parts().0.words().len() * 16;
+            let bytes = key.polys()[0].words().len() * 16;
             Ok(Answer::of(w, &c, x)?.with_key(bytes))
         },
     )?;

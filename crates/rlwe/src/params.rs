@@ -48,6 +48,63 @@ impl ParamsLiteral {
     pub fn build(&self, tag: SchemeTag) -> Result<Params, RlweError> {
         Params::new(self.clone(), tag)
     }
+
+    /// Precomputes the set over data primes and special primes that were chosen elsewhere, in their order; the literal's own
+    /// bits of primes count nothing. The set's hash names the primes themselves.
+    ///
+    /// # Errors
+    /// As [`ParamsLiteral::build`]; [`RlweError::Ring`] for a modulus that no transform of this degree serves.
+    pub fn build_over(&self, tag: SchemeTag, q: &[u64], p: &[u64]) -> Result<Params, RlweError> {
+        let bits = |primes: &[u64]| primes.iter().map(|q| u64::BITS - q.leading_zeros()).collect();
+        let literal = Self { q_bits: bits(q), p_bits: bits(p), ..self.clone() };
+        literal.check()?;
+        let n = 1 << literal.log_n;
+        let bases = [RnsBasis::new(n, q)?, RnsBasis::new(n, p)?];
+        literal.check_digits(&[q.to_vec(), p.to_vec()])?;
+        let [q, p] = bases;
+        Params::over_bases(literal, tag, q, p)
+    }
+
+    /// Refuses a degree, counts and a secret that no set has.
+    fn check(&self) -> Result<(), RlweError> {
+        let fail = |reason: String| Err(RlweError::Parameters { reason });
+        let n = 1usize.checked_shl(self.log_n).unwrap_or(0);
+        if !(MIN_DEGREE..=MAX_DEGREE).contains(&n) {
+            return fail(format!("log2 N = {} is not in 9..=17", self.log_n));
+        }
+        if self.q_bits.is_empty() || self.q_bits.len() > MAX_PRIMES || self.p_bits.len() > MAX_PRIMES {
+            return fail(format!("1 to {MAX_PRIMES} data primes and at most {MAX_PRIMES} special primes are possible"));
+        }
+        if self.digit_limbs == 0 || self.digit_limbs > MAX_PRIMES {
+            return fail("a digit of key switching holds at least one prime".into());
+        }
+        if let SecretDistribution::FixedWeight { weight } = self.secret
+            && (weight == 0 || weight as usize > n)
+        {
+            return fail(format!("a secret of weight {weight} does not exist at N = {n}"));
+        }
+        if let SecretDistribution::TernarySum { parties } = self.secret
+            && !(2..=MAX_PARTIES).contains(&parties)
+        {
+            return fail(format!("2 to {MAX_PARTIES} parties hold a key together, and not {parties}"));
+        }
+        Ok(())
+    }
+
+    /// Refuses a digit of key switching that is larger than the special primes.
+    fn check_digits(&self, [q, p]: &[Vec<u64>; 2]) -> Result<(), RlweError> {
+        let log2 = |primes: &[u64]| primes.iter().map(|q| (*q as f64).log2()).sum::<f64>();
+        let digit_bits = q.chunks(self.digit_limbs).map(log2).fold(0.0, f64::max);
+        let p_bits = log2(p);
+        if p.is_empty() || digit_bits <= p_bits + 1.0 {
+            return Ok(());
+        }
+        Err(RlweError::Parameters {
+            reason: format!(
+                "a digit of {digit_bits:.0} bits needs special primes of as many bits together, and they have {p_bits:.0}"
+            ),
+        })
+    }
 }
 
 struct Inner {
@@ -72,27 +129,8 @@ pub struct Params(Arc<Inner>);
 
 impl Params {
     fn new(literal: ParamsLiteral, tag: SchemeTag) -> Result<Self, RlweError> {
-        let fail = |reason: String| Err(RlweError::Parameters { reason });
-        let n = 1usize.checked_shl(literal.log_n).unwrap_or(0);
-        if !(MIN_DEGREE..=MAX_DEGREE).contains(&n) {
-            return fail(format!("log2 N = {} is not in 9..=17", literal.log_n));
-        }
-        if literal.q_bits.is_empty() || literal.q_bits.len() > MAX_PRIMES || literal.p_bits.len() > MAX_PRIMES {
-            return fail(format!("1 to {MAX_PRIMES} data primes and at most {MAX_PRIMES} special primes are possible"));
-        }
-        if literal.digit_limbs == 0 || literal.digit_limbs > MAX_PRIMES {
-            return fail("a digit of key switching holds at least one prime".into());
-        }
-        if let SecretDistribution::FixedWeight { weight } = literal.secret
-            && (weight == 0 || weight as usize > n)
-        {
-            return fail(format!("a secret of weight {weight} does not exist at N = {n}"));
-        }
-        if let SecretDistribution::TernarySum { parties } = literal.secret
-            && !(2..=MAX_PARTIES).contains(&parties)
-        {
-            return fail(format!("2 to {MAX_PARTIES} parties hold a key together, and not {parties}"));
-        }
+        literal.check()?;
+        let n = 1 << literal.log_n;
         // All primes of one size together; those of different sizes are different.
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
         for bits in literal.q_bits.iter().chain(&literal.p_bits) {
@@ -103,18 +141,9 @@ impl Params {
         let mut pick = |bits: &[u32]| -> Vec<u64> {
             bits.iter().filter_map(|bits| found.get_mut(bits).and_then(Iterator::next)).collect()
         };
-        let (q_primes, p_primes) = (pick(&literal.q_bits), pick(&literal.p_bits));
-        let digit_bits = q_primes
-            .chunks(literal.digit_limbs)
-            .map(|d| d.iter().map(|q| (*q as f64).log2()).sum::<f64>())
-            .fold(0.0, f64::max);
-        let p_bits: f64 = p_primes.iter().map(|p| (*p as f64).log2()).sum();
-        if !p_primes.is_empty() && digit_bits > p_bits + 1.0 {
-            return fail(format!(
-                "a digit of {digit_bits:.0} bits needs special primes of as many bits together, and they have {p_bits:.0}"
-            ));
-        }
-        Self::over(literal, tag, [q_primes, p_primes], Once::new())
+        let primes = [pick(&literal.q_bits), pick(&literal.p_bits)];
+        literal.check_digits(&primes)?;
+        Self::over(literal, tag, primes, Once::new())
     }
 
     /// A set over given primes, whose tables may be there already.
@@ -182,13 +211,18 @@ impl Params {
         let bits = |basis: &RnsBasis| basis.moduli().map(|q| q.bits()).collect();
         let (q_bits, p_bits) = (bits(&q), bits(&p));
         let literal = ParamsLiteral { q_bits, p_bits, digit_limbs, secret, ..self.literal().clone() };
+        Self::over_bases(literal, self.tag(), q, p)
+    }
+
+    /// A set over primes whose tables are there.
+    fn over_bases(literal: ParamsLiteral, tag: SchemeTag, q: RnsBasis, p: RnsBasis) -> Result<Self, RlweError> {
         let primes = [&q, &p].map(|basis| basis.primes().collect());
         // What two bases cannot be concatenated is refused now.
         q.concat(&p)?;
         let bases = Once::new();
         // It is empty: nobody else has it yet.
         let _ = bases.set(Box::new([q, p]));
-        Self::over(literal, self.tag(), primes, bases)
+        Self::over(literal, tag, primes, bases)
     }
 
     /// The literal that this set was built from.

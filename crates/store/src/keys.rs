@@ -124,7 +124,7 @@ impl KeyFile {
         let (mut keys, mut segment) = (BTreeMap::new(), 0);
         for record in records {
             let bytes = KeySwitchKey::bytes_at(params.literal(), record.level);
-            let next = segment + params.digits_at(record.level);
+            let next = segment + record.segments(params);
             keys.insert(record.element, Place { record, segment, bytes });
             segment = next;
         }
@@ -291,7 +291,7 @@ impl Inner {
     }
 
     fn read(&self, place: &Place) -> Result<Loaded, WireError> {
-        let last = place.segment + self.params.digits_at(place.record.level);
+        let last = place.segment + place.record.segments(&self.params);
         let [offset, end] = [place.segment, last].map(|segment| self.header.end_of(segment));
         let mut bytes = Vec::with_capacity((end - offset) as usize);
         Onwards { file: &self.file, offset }.take(end - offset).read_to_end(&mut bytes)?;

@@ -37,8 +37,20 @@ pub struct State {
 }
 
 impl State {
+    /// Refuses what is not a finite number above zero.
+    pub(crate) fn check(&self) -> Result<(), HeError> {
+        let sound = |x: f64| x.is_finite() && x >= 0.0;
+        if self.scale > 0.0 && [self.scale, self.bound, self.noise].into_iter().all(sound) {
+            return Ok(());
+        }
+        Err(parameters("scale, bound and noise must be finite numbers"))
+    }
+
     /// Refuses a message that the modulus of a level cannot hold.
-    pub(crate) fn check_fits(&self, operation: &'static str, params: &Params, level: usize) -> Result<(), HeError> {
+    ///
+    /// # Errors
+    /// [`HeError::TooLarge`], which names the operation.
+    pub fn check_fits(&self, operation: &'static str, params: &Params, level: usize) -> Result<(), HeError> {
         let modulus = params.log_q(level);
         let total = self.bound * self.scale + self.noise;
         // A signed value needs one bit more than its size.
@@ -57,11 +69,7 @@ impl<C: Shaped> Ciphertext<C> {
     /// `RlweError::Parameters` for a scale, bound or noise that is not a
     /// finite number above zero.
     pub fn from_parts(inner: C, state: State) -> Result<Self, HeError> {
-        let State { scale, bound, noise } = state;
-        let sound = |x: f64| x.is_finite() && x >= 0.0;
-        if !(sound(scale) && scale > 0.0 && sound(bound) && sound(noise)) {
-            return Err(parameters("scale, bound and noise must be finite numbers"));
-        }
+        state.check()?;
         Ok(Self::new(inner, state))
     }
 

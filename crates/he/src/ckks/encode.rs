@@ -138,7 +138,7 @@ impl Encoder {
 
     /// Bound on the canonical norm of the error of an encoding: rounding, and double precision's own relative error
     /// through the transform.
-    pub(super) fn noise(&self, at: EncodeAt) -> f64 {
+    pub fn noise(&self, at: EncodeAt) -> f64 {
         let rounding = self.params.sketch().rounding().bound(&TAIL);
         rounding + at.max_abs * at.scale * (self.params.degree() as f64).log2() * f64::EPSILON
     }

@@ -1,6 +1,8 @@
 //! Encoded messages.
 
+use super::ciphertext::State;
 use super::spread::PlainSpread;
+use crate::error::{HeError, parameters};
 use sudare_ring::{Eval, Poly};
 use sudare_rlwe::Params;
 use zeroize::Zeroize;
@@ -21,6 +23,23 @@ pub struct Plaintext<P: Zeroize = Poly<Eval>> {
 impl<P: Zeroize> Drop for Plaintext<P> {
     fn drop(&mut self) {
         self.poly.zeroize();
+    }
+}
+
+impl Plaintext {
+    /// Puts a plaintext together: a polynomial over the primes of a level, and what it stands for.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for a polynomial over other primes, and for a scale, bound or noise that is not a finite
+    /// number above zero.
+    pub fn from_parts(params: &Params, poly: Poly<Eval>, state: State) -> Result<Self, HeError> {
+        state.check()?;
+        let level = poly.basis().len().wrapping_sub(1);
+        if level > params.max_level() || poly.basis() != params.q_at(level) {
+            return Err(parameters("the plaintext's polynomial is not over the primes of a level"));
+        }
+        let State { scale, bound, noise } = state;
+        Ok(Self { params: params.clone(), poly, level, scale, bound, noise, spread: PlainSpread::UNKNOWN })
     }
 }
 

@@ -1,6 +1,5 @@
 //! Plaintexts and ciphertexts of CKKS on the wire.
 
-use super::spread::PlainSpread;
 use super::{Ciphertext, Plaintext, State};
 use std::io::Write;
 use sudare_rlwe::wire::{Bundled, Fields, Form, Header, ObjectType, Reader, Wire, WireError, Writer, packing};
@@ -131,6 +130,6 @@ impl Wire for Plaintext {
         header.expect_segments([packing::packed_bytes(params.q_at(level))])?;
         let poly = reader.poly(params.q_at(level))?;
         let (scale, bound, noise) = (state.scale, state.bound, state.noise);
-        Ok(Self { params: params.clone(), poly, level, scale, bound, noise, spread: PlainSpread::UNKNOWN })
+        Ok(Self::from_parts(params, poly, State { scale, bound, noise })?)
     }
 }

@@ -75,12 +75,12 @@ impl<'a> Makers<'a> {
 
     fn keys(&self, out: &mut Masks) {
         let element = 5;
-        out.bytes("public key", self.generator.public_key().unwrap().parts().1.as_bytes());
-        out.bytes("relinearisation key", self.generator.relin_key(1).unwrap().seed().as_bytes());
-        out.bytes("automorphism key", self.generator.galois_key(element, 1).unwrap().key().seed().as_bytes());
+        out.bytes("public key", self.generator.public_key().unwrap().seed().unwrap().as_bytes());
+        out.bytes("relinearisation key", self.generator.relin_key(1).unwrap().seed().unwrap().as_bytes());
+        out.bytes("automorphism key", self.generator.galois_key(element, 1).unwrap().key().seed().unwrap().as_bytes());
         let set = self.generator.eval_keys(Some(1), &[(element, 1), (25, 0)]).unwrap();
-        out.bytes("relinearisation key of a set", set.relin_key().unwrap().seed().as_bytes());
-        set.galois_keys().for_each(|key| out.bytes("automorphism key of a set", key.key().seed().as_bytes()));
+        out.bytes("relinearisation key of a set", set.relin_key().unwrap().seed().unwrap().as_bytes());
+        set.galois_keys().for_each(|key| out.bytes("automorphism key of a set", key.key().seed().unwrap().as_bytes()));
     }
 }
 

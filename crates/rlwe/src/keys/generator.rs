@@ -72,7 +72,7 @@ impl<'a> KeyGenerator<'a> {
             all_a.push(a);
             all_b.push(b);
         }
-        Ok(KeySwitchKey::pack(params, level, seeds.masks, &all_b, &all_a))
+        Ok(KeySwitchKey::pack(params, level, Some(seeds.masks), &all_b, &all_a))
     }
 
     fn check_level(&self, level: usize) -> Result<(), RlweError> {

@@ -15,7 +15,8 @@ use sudare_ring::{Eval, Poly, RnsBasis};
 pub struct KeySwitchKey {
     params: Params,
     level: usize,
-    seed: MaskSeed,
+    /// What the a_j are expanded from, where a seed stands for them.
+    seed: Option<MaskSeed>,
     pairs: PolyPairs,
 }
 
@@ -26,22 +27,40 @@ impl KeySwitchKey {
     /// [`RlweError::NoSuchLevel`], or [`RlweError::Parameters`] if the b_j are too few, too many or
     /// over other primes.
     pub fn from_parts(params: &Params, level: usize, seed: MaskSeed, b: Vec<Poly<Eval>>) -> Result<Self, RlweError> {
-        params.expect_level("key switching", level)?;
-        let basis = params.qp_at(level);
-        if params.p().is_empty() || b.len() != params.digits_at(level) || b.iter().any(|p| p.basis() != basis) {
-            return Err(RlweError::Parameters {
-                reason: format!(
-                    "a key-switching key has {} digits over all primes of its level",
-                    params.digits_at(level)
-                ),
-            });
-        }
-        let a: Vec<_> = (0..b.len() as u64).map(|j| mask(basis, &seed, j)).collect();
-        Ok(Self::pack(params, level, seed, &b, &a))
+        Self::check_digits(params, level, &b)?;
+        let a: Vec<_> = (0..b.len() as u64).map(|j| mask(params.qp_at(level), &seed, j)).collect();
+        Ok(Self::pack(params, level, Some(seed), &b, &a))
     }
 
-    /// From all pairs.
-    pub(crate) fn pack(params: &Params, level: usize, seed: MaskSeed, b: &[Poly<Eval>], a: &[Poly<Eval>]) -> Self {
+    /// Puts a key together whose a_j no seed stands for.
+    ///
+    /// # Errors
+    /// As [`KeySwitchKey::from_parts`], of the a_j too.
+    pub fn from_pairs(params: &Params, level: usize, b: &[Poly<Eval>], a: &[Poly<Eval>]) -> Result<Self, RlweError> {
+        Self::check_digits(params, level, b)?;
+        Self::check_digits(params, level, a)?;
+        Ok(Self::pack(params, level, None, b, a))
+    }
+
+    fn check_digits(params: &Params, level: usize, digits: &[Poly<Eval>]) -> Result<(), RlweError> {
+        params.expect_level("key switching", level)?;
+        let (basis, count) = (params.qp_at(level), params.digits_at(level));
+        if params.p().is_empty() || digits.len() != count || digits.iter().any(|p| p.basis() != basis) {
+            return Err(RlweError::Parameters {
+                reason: format!("a key-switching key has {count} digits over all primes of its level"),
+            });
+        }
+        Ok(())
+    }
+
+    /// From all pairs, and the seed of the a_j if there is one.
+    pub(crate) fn pack(
+        params: &Params,
+        level: usize,
+        seed: Option<MaskSeed>,
+        b: &[Poly<Eval>],
+        a: &[Poly<Eval>],
+    ) -> Self {
         Self { params: params.clone(), level, seed, pairs: PolyPairs::new(b, a) }
     }
 
@@ -55,9 +74,9 @@ impl KeySwitchKey {
         &self.params
     }
 
-    /// The seed of the a_j.
-    pub fn seed(&self) -> &MaskSeed {
-        &self.seed
+    /// The seed of the a_j, where one stands for them.
+    pub fn seed(&self) -> Option<&MaskSeed> {
+        self.seed.as_ref()
     }
 
     /// Number of digits.
@@ -73,9 +92,16 @@ impl KeySwitchKey {
         self.pairs.get(j, 0)
     }
 
+    /// a_j, as [`KeySwitchKey::b`].
+    ///
+    /// # Panics
+    /// If there are no more than `j` digits.
+    pub fn a(&self, j: usize) -> Poly<Eval> {
+        self.pairs.get(j, 1)
+    }
+
     /// The same key over the first primes of its set: digit 0 modulo them, divided by the special primes that
-    /// `low` lacks. Rounding makes its error about √(N/18). It is made where it is used and does not travel: no
-    /// seed stands for its a_0.
+    /// `low` lacks. Rounding makes its error about √(N/18). No seed stands for its a_0.
     ///
     /// # Errors
     /// [`RlweError::Parameters`] unless both bases of `low` are the first primes of the key's, all of its data
@@ -97,7 +123,7 @@ impl KeySwitchKey {
             let poly = self.pairs.get(0, part).select(&selected);
             division.iter().fold(poly, |poly, division| division.apply_by_columns(poly))
         });
-        Ok(Self::pack(low, level, self.seed, &[b], &[a]))
+        Ok(Self::pack(low, level, None, &[b], &[a]))
     }
 
     /// The pairs (b_j, a_j), as the operations of the ring take them.
@@ -121,7 +147,7 @@ impl KeySwitchKey {
         self.pairs.bytes()
     }
 
-    /// Bytes of such a key in memory, before there is one. On the wire it takes about half, since
+    /// Bytes of such a key in memory, before there is one. On the wire it takes about half where
     /// the a_j travel as a seed.
     pub fn bytes_at(literal: &ParamsLiteral, level: usize) -> usize {
         let (n, digits) = (1usize << literal.log_n, (level + 1).div_ceil(literal.digit_limbs.max(1)));

@@ -67,9 +67,10 @@ fn the_public_key_is_that_of_the_summed_secret() {
     let key = public_key(&session).all(&shares).unwrap().public_key().unwrap();
     let basis = session.params().q();
     let question = shares[0].answers();
-    let (b, seed) = key.parts();
+    let ([b, a], seed) = (key.polys(), key.seed().unwrap());
     let [s, e] = [total(&parties, basis, secrets), total(&parties, basis, |p| errors(p, &question, 0))];
-    assert_eq!(b.words(), crate::sample::zero(&mask(basis, seed, 0), &s, &e).words());
+    assert_eq!(a.words(), mask(basis, seed, 0).words());
+    assert_eq!(b.words(), crate::sample::zero(a, &s, &e).words());
     assert_eq!(key.id(), session.key());
 }
 
@@ -92,7 +93,7 @@ fn galois_keys_are_those_of_the_summed_secret() {
         let question = question::Question::of(&session, "galois key").numbers(numbers).digest();
         for j in 0..key.key().digits() {
             let e = total(&parties, basis, |p| errors(p, &question, j as u64));
-            let a = mask(basis, key.key().seed(), j as u64);
+            let a = mask(basis, key.key().seed().unwrap(), j as u64);
             let expected = keys::digit(params, (level, j), (&a, &s.permuted(&inverse), &e), &s);
             assert_eq!(key.key().b(j).words(), expected.words(), "element {element}, digit {j}");
             let at = shares[0].records().iter().position(|r| r.element == element).unwrap();
@@ -128,7 +129,7 @@ fn the_relinearisation_key_is_that_of_the_summed_secret() {
             let h0 = keys::digit(params, (level, j), (&a, &u, &e0), &s);
             let mut h1 = a.mul(&s);
             h1.add_assign(&e1);
-            let own = mask(basis, key.seed(), j as u64);
+            let own = mask(basis, key.seed().unwrap(), j as u64);
             let mut expected = crate::sample::zero(&own, &s, &error(&second, j as u64));
             expected.mul_add(&s, &h0);
             expected.mul_add(&u, &h1);

@@ -1,4 +1,5 @@
-//! Evaluation keys on the wire: of each key its level, the seed of its a_j, and its b_j.
+//! Evaluation keys on the wire: of each key its level, the seed of its a_j, and its b_j; where no seed stands for the a_j,
+//! each follows its b_j.
 
 use super::bytes::Fields;
 use super::container::{Reader, Writer};
@@ -22,7 +23,8 @@ pub struct KeyRecord {
     pub element: u64,
     /// The highest level of ciphertexts that it serves.
     pub level: usize,
-    seed: MaskSeed,
+    /// None where the a_j themselves travel.
+    seed: Option<MaskSeed>,
 }
 
 impl KeyRecord {
@@ -35,15 +37,15 @@ impl KeyRecord {
     }
 
     fn of(element: u64, key: &KeySwitchKey) -> Self {
-        Self { element, level: key.level(), seed: *key.seed() }
+        Self { element, level: key.level(), seed: key.seed().copied() }
     }
 
     /// Writes the record.
     pub fn write(&self, meta: &mut Vec<u8>) {
         meta.extend(self.element.to_le_bytes());
         meta.extend((self.level as u32).to_le_bytes());
-        meta.extend([0; 4]);
-        meta.extend(self.seed.as_bytes());
+        meta.extend(u32::from(self.seed.is_none()).to_le_bytes());
+        meta.extend(self.seed.map_or([0; 32], |seed| *seed.as_bytes()));
     }
 
     /// Reads a record.
@@ -61,14 +63,28 @@ impl KeyRecord {
         if level > highest {
             return Err(WireError::Oversize { what: "a level", found: level as u64, limit: highest as u64 });
         }
-        fields.zeros(4)?;
-        Ok(Self { element, level, seed: MaskSeed::from_bytes(fields.bytes32()?) })
+        let seed = match (fields.u32()?, fields.bytes32()?) {
+            (0, seed) => Some(MaskSeed::from_bytes(seed)),
+            (1, seed) if seed == [0; 32] => None,
+            _ => return Err(WireError::Corrupt { what: "a key with a seed that does not stand for it" }),
+        };
+        Ok(Self { element, level, seed })
+    }
+
+    /// Polynomials of a digit that travel: b_j, and a_j where no seed stands for it.
+    fn parts(&self) -> usize {
+        if self.seed.is_some() { 1 } else { 2 }
+    }
+
+    /// Number of its segments.
+    pub fn segments(&self, params: &Params) -> usize {
+        params.digits_at(self.level) * self.parts()
     }
 
     /// Bytes of each of its segments.
     pub fn lengths(&self, params: &Params) -> impl Iterator<Item = u64> + use<> {
         let bytes = packed_bytes(params.qp_at(self.level));
-        std::iter::repeat_n(bytes, params.digits_at(self.level))
+        std::iter::repeat_n(bytes, self.segments(params))
     }
 
     /// Writes a key's segments.
@@ -78,7 +94,10 @@ impl KeyRecord {
     pub fn write_key<W: Write>(key: &KeySwitchKey, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
         // Keys stand in memory as the inner product reads them; one polynomial at a time is put
         // together for the wire.
-        (0..key.digits()).try_for_each(|j| writer.poly(&key.b(j)))
+        (0..key.digits()).try_for_each(|j| {
+            writer.poly(&key.b(j))?;
+            if key.seed().is_none() { writer.poly(&key.a(j)) } else { Ok(()) }
+        })
     }
 
     /// Reads the segments that it announces.
@@ -87,8 +106,17 @@ impl KeyRecord {
     /// Every [`WireError`].
     pub fn read_key(&self, params: &Params, reader: &mut Reader<'_>) -> Result<KeySwitchKey, WireError> {
         let basis = params.qp_at(self.level);
-        let b = (0..params.digits_at(self.level)).map(|_| reader.poly(basis)).collect::<Result<Vec<_>, _>>()?;
-        Ok(KeySwitchKey::from_parts(params, self.level, self.seed, b)?)
+        let (mut b, mut a) = (Vec::new(), Vec::new());
+        for _ in 0..params.digits_at(self.level) {
+            b.push(reader.poly(basis)?);
+            if self.seed.is_none() {
+                a.push(reader.poly(basis)?);
+            }
+        }
+        Ok(match self.seed {
+            Some(seed) => KeySwitchKey::from_parts(params, self.level, seed, b)?,
+            None => KeySwitchKey::from_pairs(params, self.level, &b, &a)?,
+        })
     }
 
     /// The records of evaluation keys, in the order in which they travel, that a header's remaining fields hold.

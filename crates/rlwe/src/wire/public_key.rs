@@ -1,4 +1,4 @@
-//! Public keys on the wire: b, and the seed of a.
+//! Public keys on the wire: b, and the seed of a or, where none stands for it, a itself.
 
 use super::bytes::Fields;
 use super::container::{Reader, Writer};
@@ -21,23 +21,33 @@ impl Wire for PublicKey {
     }
 
     fn header(&self) -> Result<Header, WireError> {
-        let (b, seed) = self.parts();
-        let owner = (self.params().hash(), self.id());
-        Header::new(Self::TYPE, owner, State::default(), seed.as_bytes().to_vec(), vec![packed_bytes(b.basis())])
+        let bytes = packed_bytes(self.params().q());
+        let (meta, lengths) = match self.seed() {
+            Some(seed) => (seed.as_bytes().to_vec(), vec![bytes]),
+            None => (Vec::new(), vec![bytes; 2]),
+        };
+        Header::new(Self::TYPE, (self.params().hash(), self.id()), State::default(), meta, lengths)
     }
 
     fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
-        writer.poly(self.parts().0)
+        let [b, a] = self.polys();
+        writer.poly(b)?;
+        if self.seed().is_none() { writer.poly(a) } else { Ok(()) }
     }
 
     fn read_segments(params: &Params, reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let header = reader.header();
         header.expect_no_state()?;
-        header.expect_segments([packed_bytes(params.q())])?;
+        let (id, bytes) = (header.key(), packed_bytes(params.q()));
+        if header.meta().is_empty() {
+            header.expect_segments([bytes; 2])?;
+            let b = reader.poly(params.q())?;
+            return Ok(Self::from_pair(params, id, [b, reader.poly(params.q())?])?);
+        }
+        header.expect_segments([bytes])?;
         let mut fields = Fields::new(header.meta());
         let seed = MaskSeed::from_bytes(fields.bytes32()?);
         fields.finish()?;
-        let id = header.key();
         let b = reader.poly(params.q())?;
         Ok(Self::from_parts(params, id, seed, b)?)
     }

@@ -255,3 +255,32 @@ fn damaged_and_foreign_files_are_refused() {
     assert!(matches!(keys.galois(elements[0], 0), Err(RlweError::KeyNotLoaded { kind: ErrorKind::Format, .. })));
     assert!(matches!(keys.galois(999_999, 4), Err(RlweError::MissingRotationKey { step: 4, element: 999_999 })));
 }
+
+/// Keys of another library travel without seeds: between others, each is found where it is.
+#[test]
+fn keys_without_seeds_are_found_among_others() {
+    let world = World::new();
+    let mut keys = EvalKeys::new(&world.params, world.keys.id());
+    keys.set_relin(without_seed(world.keys.relin_key().unwrap())).unwrap();
+    for (at, key) in world.keys.galois_keys().enumerate() {
+        let own = if at % 2 == 0 { key.key().clone() } else { without_seed(key.key()) };
+        keys.insert(GaloisKey::from_parts(key.element(), own).unwrap()).unwrap();
+    }
+    fs::write(world.path(), keys.to_bytes().unwrap()).unwrap();
+    let file = world.open(0);
+    let same = |a: &KeySwitchKey, b: &KeySwitchKey| {
+        assert_eq!((a.level(), a.digits()), (b.level(), b.digits()));
+        (0..a.digits()).for_each(|j| assert!(a.a(j).words() == b.a(j).words() && a.b(j).words() == b.b(j).words()));
+    };
+    same(&file.relin().unwrap(), world.keys.relin_key().unwrap());
+    for key in world.keys.galois_keys() {
+        same(file.galois(key.element(), 0).unwrap().key(), key.key());
+    }
+}
+
+fn without_seed(key: &KeySwitchKey) -> KeySwitchKey {
+    let part = |of: fn(&KeySwitchKey, usize) -> sudare_ring::Poly<sudare_ring::Eval>| -> Vec<_> {
+        (0..key.digits()).map(|j| of(key, j)).collect()
+    };
+    KeySwitchKey::from_pairs(key.params(), key.level(), &part(KeySwitchKey::b), &part(KeySwitchKey::a)).unwrap()
+}

@@ -6,7 +6,6 @@ use sudare_exact::{Encoder, Encryptor, IntegerParams, Packing, Scheme, Wrap};
 use sudare_exact::{bfv::Bfv, bgv::Bgv};
 use sudare_he::ckks::Params;
 use sudare_ring::modulus::Modulus;
-use sudare_ring::ops::mask;
 use sudare_ring::random::{GaussianSampler, Seed, WideGaussian, ternary};
 use sudare_ring::{Coeff, Eval, Poly};
 use sudare_rlwe::keys::PublicKey;
@@ -51,8 +50,7 @@ fn a_shown_sum_gives_the_secret_away_without_flooding() {
     let (public, secret) = (world.public(), world.secret());
     let flooding = Flooding::new(ReleasePolicy::new(2000, 20).unwrap(), 1.0).unwrap();
     let basis = params.q();
-    let (b, seed) = public.parts();
-    let a = mask(basis, seed, 0);
+    let [b, a] = public.polys();
     let small = |x: &[i64]| Poly::<Coeff>::from_signed(basis, x).into_eval();
     let mut ledgers = [Memory::default(), Memory::default()];
     let (mut recovered, mut squares) = (0, 0);
@@ -66,7 +64,7 @@ fn a_shown_sum_gives_the_secret_away_without_flooding() {
         squares += e1.iter().map(|e| e * e).sum::<i64>();
         // An encryption of zero.
         let mut second = small(&e1);
-        second.add_assign(&v.mul(&a));
+        second.add_assign(&v.mul(a));
         let parts = vec![v.mul(b), second];
         let c = Ciphertext::from_parts(&params, world.session.key(), parts, 0).unwrap();
         let bare = sudare_rlwe::Decryptor::new(&secret).phase(&c, 0).unwrap();
