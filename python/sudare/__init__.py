@@ -13,7 +13,7 @@ True
 import importlib
 from typing import Any
 
-from . import _core
+from . import _core, bfv, bgv, ckks, tfhe
 from . import _genome as genome
 from ._bits import BitsClient, BitsContext, BitsPublicClient, BitsServer, bits
 from ._bits_array import EncryptedBits
@@ -138,8 +138,11 @@ __all__ = [
     "TooManyError",
     "UnsupportedError",
     "__version__",
+    "bfv",
+    "bgv",
     "bits",
     "bounded",
+    "ckks",
     "compile",
     "context",
     "devices",
@@ -165,6 +168,7 @@ __all__ = [
     "store",
     "table",
     "tanh",
+    "tfhe",
     "where",
 ]
 

@@ -48,7 +48,7 @@ fn arrows_point_one_way() {
         (
             "py",
             &[
-                "ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
+                "ring", "cuda", "rlwe", "exact", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
                 "search", "models", "serve",
             ],
         ),
@@ -510,6 +510,8 @@ fn no_loop_over_limbs_or_words_above_ring() {
         "rlwe/src/wire/packing.rs",
         "genome/src/answer_bits.rs",
         "genome/src/trie/server.rs",
+        // Residues as arrays of NumPy.
+        "py/src/lowlevel/arrays.rs",
         // A message: its values modulo the plaintext modulus, which is no prime of a ciphertext.
         "packings/src/bv/plaintext.rs",
         "exact/src/encode.rs",
