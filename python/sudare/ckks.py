@@ -25,6 +25,7 @@ from ._core import CkksEncryptor as Encryptor
 from ._core import CkksEvaluator as Evaluator
 from ._core import CkksExpected as Expected
 from ._core import CkksLinearMap as LinearMap
+from ._core import CkksMatrixVector as MatrixVector
 from ._core import CkksParams as Params
 from ._core import CkksPlaintext as Plaintext
 from ._core import CkksPolynomial as Polynomial
@@ -56,6 +57,7 @@ __all__ = [
     "Expected",
     "KeyGenerator",
     "LinearMap",
+    "MatrixVector",
     "Params",
     "Plaintext",
     "Polynomial",

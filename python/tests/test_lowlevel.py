@@ -164,6 +164,9 @@ def test_arithmetic(world: SimpleNamespace) -> None:
     check(w, s.mul_constant(w.a, 1.5), 1.5 * w.x)
     check(w, s.mul_integer(w.a, -3), -3 * w.x)
     check(w, s.mul_imaginary_unit(w.a), 1j * w.x)
+    fine = s.refine(w.a, 8)
+    assert fine.scale == 8 * w.a.scale
+    check(w, fine, w.x)
     low = s.drop_to(w.a, 1)
     assert (low.level, low.primes) == (1, w.params.q[:2])
     check(w, low, w.x)
@@ -190,6 +193,9 @@ def test_rotations(world: SimpleNamespace) -> None:
     )
     check(w, s.trace(w.a, w.total), np.full(w.params.slots, w.x.sum()))
     check(w, s.inner_product(w.a, w.b, w.total), np.full(w.params.slots, (w.x * w.y).sum()))
+    plain = w.encoder.encode_complex(w.y, 1.0)
+    wanted = np.full(w.params.slots, (w.x * w.y).sum())
+    check(w, s.inner_product_plain(w.a, plain, w.total), wanted)
     with pytest.raises(sd.MissingKeyError, match="rotation by 7"):
         s.rotate(w.a, 7)
 
@@ -215,6 +221,23 @@ def test_linear_maps(world: SimpleNamespace) -> None:
         ckks.LinearMap(w.encoder, {})
     with pytest.raises(sd.ShapeError):
         ckks.LinearMap(w.encoder, {0: np.ones(3)})
+
+
+def test_matrix_vector(world: SimpleNamespace) -> None:
+    """A matrix of any shape times a vector, with the keys that it names."""
+    w = world
+    for shape in [(6, 20), (20, 6), (5, 5)]:
+        m, v = RNG.uniform(-1, 1, shape), RNG.uniform(-1, 1, shape[1])
+        made = ckks.MatrixVector(w.encoder, m)
+        assert made.shape == shape
+        server = ckks.Evaluator(w.params, ckks.KeyGenerator(w.secret).eval_keys(None, made.keys()))
+        c = server.matrix_vector(made, w.encryptor.encrypt(w.encoder.encode(made.layout(w.params, v), 1.0)))
+        found = w.encoder.decode(w.decryptor.decrypt(c))
+        assert np.abs(found[: shape[0]] - m @ v).max() <= c.error_bound < 1e-4
+    with pytest.raises(sd.ShapeError):
+        made.layout(w.params, np.ones(3))
+    with pytest.raises(sd.PlanError, match="sides go from 1 to 512"):
+        ckks.MatrixVector(w.encoder, np.ones((600, 2)))
 
 
 def test_polynomials(world: SimpleNamespace) -> None:
@@ -466,6 +489,20 @@ def test_says_what_it_does(name: str) -> None:
     assert re.search(r"\w.*[.:]", text), text
     for error in re.findall(r"`(\w+Error)`", text):
         assert issubclass(getattr(sd, error), sd.SudareError)
+
+
+def test_names_are_rusts() -> None:
+    """Classes, methods, properties and functions are called as in the Rust crates, but for four."""
+    code = [
+        re.sub(r"#\[cfg\(test\)\]\s*mod tests.*", "", path.read_text(), flags=re.DOTALL)
+        for crate in ("ring", "rlwe", "exact", "he", "tfhe")
+        for path in (ROOT / "crates" / crate / "src").rglob("*.rs")
+    ]
+    known = set(re.findall(r"\b(?:fn|struct|enum) (\w+)|^\s+pub (\w+):", "\n".join(code), re.MULTILINE))
+    rust = {name for names in known for name in names}
+    # NumPy's word for bytes, a word that Python has taken, two figures of types that Python does not have.
+    own = {"nbytes", "not_", "releases_left", "predicted_bits"}
+    assert {name.split(".")[-1] for name in members() if not name.endswith("__new__")} - rust == own
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)

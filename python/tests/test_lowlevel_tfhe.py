@@ -74,6 +74,8 @@ def test_gates(bits: SimpleNamespace) -> None:
     assert [c.decrypt_bit(z) for z in s.gates([(n, both[x], both[y]) for n, x, y in jobs])] == wanted
     assert not c.decrypt_bit(s.not_(both[True]))
     assert [c.decrypt_bit(s.mux(both[k], both[True], both[False])) for k in both] == [False, True]
+    choices = [(both[k], both[True], both[False]) for k in both]
+    assert [c.decrypt_bit(z) for z in s.muxes(choices)] == [False, True]
     assert c.decrypt_bit(s.gate("and", s.trivial_bit(True), both[True]))
     with pytest.raises(sd.InputError, match="nand"):
         s.gate("imp", both[True], both[True])

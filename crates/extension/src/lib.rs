@@ -34,10 +34,10 @@ mod _core {
         BfvCiphertext, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvRefresher, BgvCiphertext, BgvDecryptor,
         BgvEncryptor, BgvEvaluator, BgvRefresher, CkksBootstrapKeys, CkksBootstrapParams, CkksBootstrapper,
         CkksCiphertext, CkksDecryptor, CkksEncoder, CkksEncryptor, CkksEvaluator, CkksExpected, CkksLinearMap,
-        CkksParams, CkksPlaintext, CkksPolynomial, CkksPolynomialCircuit, CkksTraceFunction, CkksTracePlan, EvalKeys,
-        IntegerEncoder, IntegerParams, IntegerPlaintext, KeyGenerator, PublicKey, RefreshKeys, RefreshParams,
-        Requirements, RlweParams, SecretKey, TfheBit, TfheClientKey, TfheInt, TfheLookupTable, TfheParams,
-        TfheServerKey,
+        CkksMatrixVector, CkksParams, CkksPlaintext, CkksPolynomial, CkksPolynomialCircuit, CkksTraceFunction,
+        CkksTracePlan, EvalKeys, IntegerEncoder, IntegerParams, IntegerPlaintext, KeyGenerator, PublicKey, RefreshKeys,
+        RefreshParams, Requirements, RlweParams, SecretKey, TfheBit, TfheClientKey, TfheInt, TfheLookupTable,
+        TfheParams, TfheServerKey,
     };
     #[pymodule_export]
     use sudare_py::{division_bound, relinearisation_bound, slot_modulus, switched_bound, switching_bound};

@@ -39,11 +39,11 @@ pub use index::{Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexS
 pub use lowlevel::{
     BfvCiphertext, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvRefresher, BgvCiphertext, BgvDecryptor, BgvEncryptor,
     BgvEvaluator, BgvRefresher, CkksBootstrapKeys, CkksBootstrapParams, CkksBootstrapper, CkksCiphertext,
-    CkksDecryptor, CkksEncoder, CkksEncryptor, CkksEvaluator, CkksExpected, CkksLinearMap, CkksParams, CkksPlaintext,
-    CkksPolynomial, CkksPolynomialCircuit, CkksTraceFunction, CkksTracePlan, EvalKeys, IntegerEncoder, IntegerParams,
-    IntegerPlaintext, KeyGenerator, PublicKey, RefreshKeys, RefreshParams, Requirements, RlweParams, SecretKey,
-    TfheBit, TfheClientKey, TfheInt, TfheLookupTable, TfheParams, TfheServerKey, division_bound, relinearisation_bound,
-    slot_modulus, switched_bound, switching_bound,
+    CkksDecryptor, CkksEncoder, CkksEncryptor, CkksEvaluator, CkksExpected, CkksLinearMap, CkksMatrixVector,
+    CkksParams, CkksPlaintext, CkksPolynomial, CkksPolynomialCircuit, CkksTraceFunction, CkksTracePlan, EvalKeys,
+    IntegerEncoder, IntegerParams, IntegerPlaintext, KeyGenerator, PublicKey, RefreshKeys, RefreshParams, Requirements,
+    RlweParams, SecretKey, TfheBit, TfheClientKey, TfheInt, TfheLookupTable, TfheParams, TfheServerKey, division_bound,
+    relinearisation_bound, slot_modulus, switched_bound, switching_bound,
 };
 pub use models::{Model, ModelAnswer, ModelClient, ModelPlan, ModelRequest, ModelServer};
 pub use operation::infer;

@@ -4,13 +4,15 @@ use super::arrays::Row;
 use super::ckks::{CkksEncoder, CkksParams, place};
 use crate::error::{Refusal, Result};
 use crate::work::long;
-use numpy::{Complex64, PyArray1};
+use numpy::{Complex64, PyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use sudare_he::circuits::linear_map::{Diagonals, LinearMap};
+use sudare_he::circuits::matrix_vector::MatrixVector;
 use sudare_he::circuits::polynomial::{Basis, Polynomial, PolynomialCircuit};
 use sudare_he::circuits::trace::TraceFunction;
 use sudare_he::circuits::unrolled::TracePlan;
+use sudare_he::ckks::EncodeAt;
 use sudare_ring::ErrorKind;
 
 /// A linear map of slots by its diagonals, x ↦ Σ d_t ⊙ Rot_t(x), prepared for ciphertexts up to one level (Halevi–Shoup,
@@ -35,7 +37,7 @@ impl CkksLinearMap {
     /// The map whose diagonal at rotation `unit` · t is `diagonals[t]`, real or complex, of N/2 values or of fewer that
     /// repeat (a power of two).
     ///
-    /// `babies` of these steps share a decomposition, about the root of their number where nothing is said. It is prepared
+    /// `babies` of these steps share a decomposition, about twice the root of their number where nothing is said. It is prepared
     /// at a level, the highest if none is given, and at the scale of the prime that the rescale divides by.
     /// Raises `PlanError` without diagonals, `ShapeError` for a diagonal that does not repeat within N/2 slots, `InputError` for what
     /// is no finite number, `LevelError` for a level that there is not.
@@ -57,7 +59,7 @@ impl CkksLinearMap {
                 .last()
                 .zip(diagonals.keys().next())
                 .map_or(1, |(most, least)| most.abs_diff(*least) + 1);
-            let babies = babies.unwrap_or_else(|| span.isqrt().next_power_of_two() as usize);
+            let babies = babies.unwrap_or_else(|| (4 * span).isqrt().next_power_of_two() as usize);
             let at = at(encoder, &diagonals, level, scale)?;
             Ok(Self(LinearMap::new(&encoder.0, &diagonals, unit, babies, at)?))
         })
@@ -138,18 +140,71 @@ impl CkksLinearMap {
     }
 }
 
+/// A matrix that multiplies encrypted vectors, by its diagonals (Halevi–Shoup, ePrint 2014/106, 2018/244).
+#[pyclass(frozen, module = "sudare._core")]
+pub struct CkksMatrixVector(pub MatrixVector);
+
+#[pymethods]
+impl CkksMatrixVector {
+    /// Prepares a matrix of real numbers at a level, the highest if none is given, and at the scale of the prime that the
+    /// rescale divides by. Raises `PlanError` for an empty matrix or one with a side over N/2, `InputError` for what is no finite
+    /// number, `LevelError` for a level that there is not.
+    #[new]
+    #[pyo3(signature = (encoder, matrix, *, level = None))]
+    fn new(
+        py: Python<'_>,
+        encoder: &CkksEncoder,
+        matrix: PyReadonlyArray2<'_, f64>,
+        level: Option<usize>,
+    ) -> Result<Self> {
+        let (rows, columns) = matrix.as_array().dim();
+        let entries: Vec<f64> = matrix.as_array().iter().copied().collect();
+        long(py, || {
+            let at = placed(encoder, entries.iter().map(|x| x.abs()).fold(0.0, f64::max), level, None)?;
+            Ok(Self(MatrixVector::new(&encoder.0, &entries, rows, columns, at)?))
+        })
+    }
+
+    /// Rows and columns.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+
+    /// A vector as `Evaluator.matrix_vector` expects it: padded, and repeated to fill all slots. Raises `ShapeError` for
+    /// another number of values than there are columns.
+    fn layout<'py>(
+        &self,
+        py: Python<'py>,
+        params: &CkksParams,
+        vector: Row<'_, f64>,
+    ) -> Result<Bound<'py, PyArray1<f64>>> {
+        Ok(PyArray1::from_vec(py, self.0.layout(&params.0, vector.slice()?)?))
+    }
+
+    /// Its keys for `KeyGenerator.eval_keys`.
+    fn keys(&self) -> Vec<(u64, usize)> {
+        self.0.keys()
+    }
+}
+
 /// Level and scale of a map.
 fn at(
     encoder: &CkksEncoder,
     diagonals: &Diagonals<Complex64>,
     level: Option<usize>,
     scale: Option<f64>,
-) -> Result<sudare_he::ckks::EncodeAt> {
+) -> Result<EncodeAt> {
+    placed(encoder, largest(diagonals), level, scale)
+}
+
+/// The same for a bound on the values.
+fn placed(encoder: &CkksEncoder, max_abs: f64, level: Option<usize>, scale: Option<f64>) -> Result<EncodeAt> {
     let params = encoder.0.params();
     let level = level.unwrap_or_else(|| params.max_level());
     params.expect_level("a linear map", level)?;
     let scale = scale.unwrap_or_else(|| params.prime_at(level) as f64);
-    Ok(place(params, largest(diagonals), Some(level), Some(scale)))
+    Ok(place(params, max_abs, Some(level), Some(scale)))
 }
 
 /// A polynomial in powers or in Chebyshev polynomials, of real or complex coefficients.

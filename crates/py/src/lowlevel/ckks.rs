@@ -1,7 +1,7 @@
 //! CKKS.
 
 use super::arrays::{Row, polynomial, residues};
-use super::circuits::{CkksLinearMap, CkksPolynomialCircuit, CkksTracePlan};
+use super::circuits::{CkksLinearMap, CkksMatrixVector, CkksPolynomialCircuit, CkksTracePlan};
 use super::keys::{EvalKeys, PublicKey, SecretKey};
 use super::params::{Claim, RlweParams, Written, claimed};
 use super::{counted, on, pool};
@@ -596,6 +596,11 @@ impl CkksEvaluator {
         self.one(py, |e| e.mul_constant(&a.0, value))
     }
 
+    /// The same message at `factor` times the scale, for an integer, at no cost in levels. Raises as `mul_integer`.
+    fn refine(&self, py: Python<'_>, a: &CkksCiphertext, factor: i64) -> Result<CkksCiphertext> {
+        self.one(py, |e| e.refine(&a.0, factor))
+    }
+
     /// i · a, at no cost in levels. Raises `KeyMismatchError` for a ciphertext of another set or key.
     fn mul_imaginary_unit(&self, py: Python<'_>, a: &CkksCiphertext) -> Result<CkksCiphertext> {
         self.one(py, |e| e.mul_imaginary_unit(&a.0))
@@ -692,6 +697,17 @@ impl CkksEvaluator {
         self.one(py, |e| e.inner_product(&x.0, &y.0, &plan.0))
     }
 
+    /// The same with a plaintext. Raises as `mul_plain_rescale` and `trace`.
+    fn inner_product_plain(
+        &self,
+        py: Python<'_>,
+        x: &CkksCiphertext,
+        y: &CkksPlaintext,
+        plan: &CkksTracePlan,
+    ) -> Result<CkksCiphertext> {
+        self.one(py, |e| e.inner_product_plain(&x.0, &y.0, &plan.0))
+    }
+
     /// A linear map of the slots, rescaled: one decomposition for all baby steps, and divisions by the special primes for
     /// giant steps alone (double hoisting). Raises `MissingKeyError` without one of its keys, `LevelError` for a ciphertext
     /// above the map's level or at level 0.
@@ -708,6 +724,11 @@ impl CkksEvaluator {
     ) -> Result<Vec<CkksCiphertext>> {
         let maps: Vec<_> = maps.iter().map(|map| &map.get().0).collect();
         self.many(py, |e| e.linear_maps(&a.0, &maps))
+    }
+
+    /// M · x for a vector in the matrix's layout, rescaled: slot i holds entry i. Raises as `linear_map` and `trace`.
+    fn matrix_vector(&self, py: Python<'_>, matrix: &CkksMatrixVector, x: &CkksCiphertext) -> Result<CkksCiphertext> {
+        self.one(py, |e| e.matrix_vector(&matrix.0, &x.0))
     }
 
     /// A polynomial of every slot. Raises `LevelError` below the circuit's level, `PrecisionError` for another scale

@@ -12,7 +12,9 @@ mod refresh;
 mod tfhe;
 
 pub use bootstrap::{CkksBootstrapKeys, CkksBootstrapParams, CkksBootstrapper};
-pub use circuits::{CkksLinearMap, CkksPolynomial, CkksPolynomialCircuit, CkksTraceFunction, CkksTracePlan};
+pub use circuits::{
+    CkksLinearMap, CkksMatrixVector, CkksPolynomial, CkksPolynomialCircuit, CkksTraceFunction, CkksTracePlan,
+};
 pub use ckks::{
     CkksCiphertext, CkksDecryptor, CkksEncoder, CkksEncryptor, CkksEvaluator, CkksExpected, CkksParams, CkksPlaintext,
     division_bound, relinearisation_bound, switched_bound, switching_bound,

@@ -569,6 +569,12 @@ impl TfheServerKey {
         self.bit(py, |key| key.mux(&condition.0, &a.0, &b.0))
     }
 
+    /// Many choices side by side: of each the condition and both bits. Raises as `gate`.
+    fn muxes(&self, py: Python<'_>, choices: Vec<(Py<TfheBit>, Py<TfheBit>, Py<TfheBit>)>) -> Result<Vec<TfheBit>> {
+        let choices: Vec<_> = choices.iter().map(|(c, a, b)| (&c.get().0, &a.get().0, &b.get().0)).collect();
+        on(py, &self.1, || Ok(self.0.muxes(&choices)?.into_iter().map(TfheBit).collect()))
+    }
+
     /// Values of the message alone.
     #[getter]
     fn message_space(&self) -> u64 {
