@@ -16,7 +16,7 @@ True
 import importlib
 from typing import Any
 
-from . import _core
+from . import _core, bfv, bgv, ckks, tfhe
 from . import _genome as genome
 from ._bits import BitsClient, BitsContext, BitsPublicClient, BitsServer, bits
 from ._bits_array import EncryptedBits
@@ -141,8 +141,11 @@ __all__ = [
     "TooManyError",
     "UnsupportedError",
     "__version__",
+    "bfv",
+    "bgv",
     "bits",
     "bounded",
+    "ckks",
     "compile",
     "context",
     "devices",
@@ -168,6 +171,7 @@ __all__ = [
     "store",
     "table",
     "tanh",
+    "tfhe",
     "where",
 ]
 

@@ -80,8 +80,13 @@ class Plan(Travels):
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The figures of the table: method, modulus, security, keys, sizes, time, error."""
-        return dict(self._file["summary"])
+        """The figures of the table: method, ring, primes, modulus, security, keys, sizes, time, error.
+
+        The ring degree N is `degree`; `q_bits` and `p_bits` are bits of the data primes and the special ones.
+        """
+        params = self._core.params
+        ring = {"degree": params.degree, "q_bits": params.q_bits, "p_bits": params.p_bits}
+        return {**self._file["summary"], **ring}
 
     @property
     def _seconds(self) -> float | None:

@@ -29,6 +29,19 @@ mod _core {
         sum_part, write_file,
     };
 
+    #[pymodule_export]
+    use sudare_py::{
+        BfvCiphertext, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvRefresher, BgvCiphertext, BgvDecryptor,
+        BgvEncryptor, BgvEvaluator, BgvRefresher, CkksBootstrapKeys, CkksBootstrapParams, CkksBootstrapper,
+        CkksCiphertext, CkksDecryptor, CkksEncoder, CkksEncryptor, CkksEvaluator, CkksExpected, CkksLinearMap,
+        CkksMatrixVector, CkksParams, CkksPlaintext, CkksPolynomial, CkksPolynomialCircuit, CkksTraceFunction,
+        CkksTracePlan, EvalKeys, IntegerEncoder, IntegerParams, IntegerPlaintext, KeyGenerator, PublicKey, RefreshKeys,
+        RefreshParams, Requirements, RlweParams, SecretKey, TfheBit, TfheClientKey, TfheInt, TfheLookupTable,
+        TfheParams, TfheServerKey,
+    };
+    #[pymodule_export]
+    use sudare_py::{division_bound, relinearisation_bound, slot_modulus, switched_bound, switching_bound};
+
     /// The version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -22,9 +22,15 @@ pub struct Release(pub ReleasePolicy);
 
 #[pymethods]
 impl Release {
+    /// A number of results, each with bits of statistical security. Raises `PlanError` out of range.
     #[new]
     fn new(count: u64, security: u32) -> Result<Self> {
         Ok(Self(ReleasePolicy::new(count, security)?))
+    }
+
+    /// A bound on the error of a released value, of so many, whose error is at most `error`.
+    fn released_error(&self, values: usize, error: f64) -> f64 {
+        self.0.released_error(values, error)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::array::array;
 use crate::client::Release;
 use crate::error::{Refusal, Result};
+use crate::lowlevel::RlweParams;
 use crate::operation::operation_of;
 use crate::work::{Workers, long};
 use numpy::PyArray3;
@@ -110,6 +111,12 @@ impl Plan {
     /// Bounds on the errors of the result's elements, for the owner's eyes or as they are released.
     fn errors<'py>(&self, py: Python<'py>, released: bool) -> PyResult<Bound<'py, PyArray3<f64>>> {
         array(py, vec![long(py, || Ok(self.0.errors(released)?))?])
+    }
+
+    /// The parameters of its keys and ciphertexts.
+    #[getter]
+    fn params(&self) -> RlweParams {
+        RlweParams(self.0.params().clone())
     }
 
     /// Whether it computes with integers.

@@ -50,7 +50,7 @@ fn arrows_point_one_way() {
         (
             "py",
             &[
-                "ring", "cuda", "rlwe", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
+                "ring", "cuda", "rlwe", "exact", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
                 "search", "models", "serve",
             ],
         ),
@@ -512,6 +512,8 @@ fn no_loop_over_limbs_or_words_above_ring() {
         "genome/src/answer_bits.rs",
         "lattigo/src/layout.rs",
         "genome/src/trie/server.rs",
+        // Residues as arrays of NumPy.
+        "py/src/lowlevel/arrays.rs",
         // A message: its values modulo the plaintext modulus, which is no prime of a ciphertext.
         "packings/src/bv/plaintext.rs",
         "exact/src/encode.rs",
