@@ -188,12 +188,13 @@ class Plan(Travels):
         """Whether it has products with a plain vector of a length as those of each element."""
         if self._traced is not None:
             return self._traced.by_elements
-        # In a file it is whether no matrix product has such a vector.
+        # In a file it is whether no matrix product has such a vector, which a function brought along.
         inputs, nodes = self._expression["inputs"], self._expression["nodes"]
 
         def vector(at: int, rows: int, cols: int) -> bool:
             entry = inputs[nodes[at]["input"]] if nodes[at]["op"] == "input" else {}
-            return bool(entry.get("plain")) and (entry["rows"], entry["cols"]) == (rows, cols)
+            brought = str(entry.get("name", "")).startswith("plain ")
+            return brought and (entry["rows"], entry["cols"]) == (rows, cols)
 
         products = [node["operands"] for node in nodes if node["op"] == "matmul"]
         return not any(vector(x, 1, length) or vector(y, length, 1) for x, y in products)

@@ -330,6 +330,21 @@ def test_plain_vectors_in_batches_and_blocks() -> None:
     assert np.abs(client.decrypt(scores(client.encrypt(rows))) - scores(rows)).max() <= plan.error
 
 
+def test_plain_vectors_of_a_plan_from_a_file_beside_named_ones() -> None:
+    """A vector with a name is a matrix product; what the function brings along is as the plan has it."""
+    x, v = np.random.default_rng(31).uniform(-1, 1, (12, 30)), W[::-1].copy()
+
+    def scores(X: Any, V: Any) -> Any:
+        return sd.tanh(sd.bounded(X @ W / 8, 2), (-2, 2), degree=7) + X @ V / 8
+
+    made = sd.plan(scores, X=sd.spec((12, 30)), V=sd.spec(30, plain=True), error=0.1)
+    for plan in (made, sd.Plan.from_json(made.to_json())):
+        client = plan.client(threads=1)
+        server = client.server()
+        found = client.decrypt(scores(client.encrypt(x, "X"), server.plain(v, "V")))
+        assert np.abs(found - scores(x, v)).max() <= plan.error
+
+
 def test_a_plan_says_what_bounds_would_save() -> None:
     """Bounds grow with products: where that makes keys large, or a plan impossible, it is said."""
     eighth = sd.plan(lambda X: np.linalg.matrix_power(X, 8), X=sd.spec((10, 10)), error=1e-3)
