@@ -98,7 +98,7 @@ class Plan(Travels):
 
     def _forecast_keys(self) -> None:
         """Warns of keys that take a gigabyte."""
-        forecast("keys of this plan", 0.0, self._key_bytes)
+        forecast("keys of this plan", 0.0, self._key_bytes, self._advice)
 
     @property
     def considered(self) -> list[dict[str, Any]]:

@@ -345,10 +345,14 @@ def test_plain_vectors_of_a_plan_from_a_file_beside_named_ones() -> None:
         assert np.abs(found - scores(x, v)).max() <= plan.error
 
 
-def test_a_plan_says_what_bounds_would_save() -> None:
+def test_a_plan_says_what_bounds_would_save(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds grow with products: where that makes keys large, or a plan impossible, it is said."""
     eighth = sd.plan(lambda X: np.linalg.matrix_power(X, 8), X=sd.spec((10, 10)), error=1e-3)
     assert "sudare.bounded(x, 1) after each product" in str(eighth)
+    assert "sudare.bounded(x, 1) after each product" in eighth._repr_html_()
+    monkeypatch.setattr("sudare._progress.LARGE", 1e8)
+    with pytest.warns(sd.CostWarning, match=r"; sudare\.bounded"):
+        eighth._forecast_keys()
 
     def bounded(X: Any) -> Any:
         for _ in range(3):
