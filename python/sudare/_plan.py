@@ -320,11 +320,11 @@ def plan(
         found = traced(function, inputs, rows, by_elements=by_elements, bound=bound)
         return Plan(_core.Plan.make(found.expression, **settings), found)
 
-    # Where no faster method takes all of it, sums of products of each element take fewer keys.
     def quickest(rows: int) -> Plan:
         first = of(rows)
         if exact or method is not None or not (first._traced and first._traced.vectors):
             return first
+        # Where no faster method takes all of it, sums of products of each element take fewer keys.
         try:
             return min(first, of(rows, by_elements=True), key=lambda plan: plan._seconds or math.inf)
         except PlanError:
@@ -355,7 +355,7 @@ def plan(
         return _of_blocks(made)
 
 
-#: Bytes of keys of which it is asked whether bounds would make them smaller, and by how much to tell of it.
+#: Bytes of keys from which on bounds are tried that make them smaller, and the part that is worth telling.
 LARGE, SAVED = 200e6, 0.85
 
 

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use sudare_ring::ErrorKind;
 
 /// The first bytes of such a file.
-pub const MAGIC: &[u8] = b"\x1f\x8b";
+const MAGIC: &[u8] = b"\x1f\x8b";
 
 /// The bytes that were packed, at most `limit` of them; bytes that are not packed stay as they are.
 pub fn unpacked(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, CliError> {
