@@ -99,6 +99,7 @@ command: | $(BIN)/.demo ## the Python package and the command `sudare`, into .ve
 
 wheel: $(BIN)/.ready ## release wheels of the package and of the command in dist/
 	$(BIN)/maturin build --locked --release --interpreter $(BIN)/python --out dist
+	scripts/manual
 	$(BIN)/maturin build --locked --release --manifest-path crates/cli/Cargo.toml --out dist
 
 wheels: $(BIN)/.ready ## what is published: wheels for Linux on x86-64 and 64-bit Arm (glibc 2.28), and the sources, in dist/

@@ -62,6 +62,9 @@ class Place(Protocol):
     def lift(self, values: Floats) -> Core:
         """A plain matrix as an operand."""
 
+    def by_elements(self, length: int) -> bool:
+        """Whether a product with a plain vector of a length is one of each element, and its sums."""
+
 
 def taken(axis: int, lines: Lines) -> Operation:
     """Rows (axis 0) or columns in other places."""
@@ -432,6 +435,8 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
             return cast("Self", _of_empty(np.matmul, self, other, reflected))
         else:
             values = plain(other)
+            if (made := self._by_elements(values, reflected)) is not None:
+                return made
             if values.ndim == 3 and not self._batch:
                 raise ShapeError(
                     f"a product with a batch of matrices, shape {values.shape}, is that of a batch"
@@ -451,6 +456,20 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
             raise shapes_differ("matrix product", first.shape, second.shape)
         kept = (ROW if first._dropped else ()) + (COLUMN if second._dropped else ())
         return self._wrap(self._place.apply({"op": "matmul"}, left_core, right_core), kept)
+
+    def _by_elements(self: Self, values: Floats, reflected: bool) -> Self | None:
+        """A matrix times a plain vector as products of each element and their sums, where that is planned.
+
+        Their sums take a rotation for each power of two, where a matrix product takes one for each element.
+        """
+        length, axis = values.size, -2 if reflected else -1
+        column = values.shape == ((1, length) if reflected else (length, 1))
+        if not (values.ndim == 1 or column) or len(self._members) != 2 or self.shape[axis] != length:
+            return None
+        if not self._place.by_elements(length):
+            return None
+        factors = values.reshape((-1, 1) if reflected else -1)
+        return cast("Self", (self * factors).sum(axis, keepdims=column))
 
     def _elementwise(self: Self, operation: str, other: Any, *, reflected: bool = False) -> Self:
         if isinstance(other, type(self)):

@@ -108,7 +108,7 @@ def plan(x: Plan) -> str:
     summary = x.summary
     text = dict(line.strip().split(maxsplit=1) for line in str(x).splitlines() if len(line.split()) > 1)
     rows: list[Row] = [
-        (name, text[name]) for name in ("computes", "error", "scheme", "method") if name in text
+        (name, text[name]) for name in ("computes", "error", "scheme", "method", "bounds") if name in text
     ]
     rows.append(("time", f"about {seconds(summary['seconds'])}" if summary["seconds"] else "not estimated"))
     rows.append(("memory", size(summary["memory"])))

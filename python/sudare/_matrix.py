@@ -187,6 +187,11 @@ class Session:
             for name, x in zip(names, operands, strict=True)
         ]
 
+    def by_elements(self, length: int) -> bool:
+        """Whether the plan has products with a plain vector of a length as those of each element."""
+        plan = self._server.plan
+        return plan is not None and plan._by_elements(length)
+
     def lift(self, values: Floats) -> Operand:
         """A plain matrix as an operand: an input of the plan, or in a context any."""
         return PlainOperand(values) if self._server.plan else self._server._core.lift(members(values))

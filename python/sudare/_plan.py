@@ -41,8 +41,11 @@ class Plan(Travels):
     def __init__(self, core: _core.Plan, traced: Traced | None = None) -> None:
         self._core = core
         # What is known of the function where it was planned.
+        self._traced = traced
         self._unused = traced.unused if traced else frozenset[str]()
         self._called = traced.called if traced else {}
+        # What would make its keys smaller, as far as it was looked for.
+        self._advice = ""
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -93,9 +96,14 @@ class Plan(Travels):
         """The server's time, if the planner has an estimate."""
         return float(self._file["summary"]["seconds"]) or None
 
+    @property
+    def _key_bytes(self) -> int:
+        """Bytes of the server's keys, in memory."""
+        return sum(int(key["bytes"]) for key in self._file["summary"]["keys"])
+
     def _forecast_keys(self) -> None:
         """Warns of keys that take a gigabyte."""
-        forecast("keys of this plan", 0.0, sum(key["bytes"] for key in self._file["summary"]["keys"]))
+        forecast("keys of this plan", 0.0, self._key_bytes, self._advice)
 
     @property
     def considered(self) -> list[dict[str, Any]]:
@@ -181,6 +189,21 @@ class Plan(Travels):
         result = value.node == self._expression["output"]
         return largest if result and largest is not None else value.max_abs
 
+    def _by_elements(self, length: int) -> bool:
+        """Whether it has products with a plain vector of a length as those of each element."""
+        if self._traced is not None:
+            return self._traced.by_elements
+        # In a file it is whether no matrix product has such a vector, which a function brought along.
+        inputs, nodes = self._expression["inputs"], self._expression["nodes"]
+
+        def vector(at: int, rows: int, cols: int) -> bool:
+            entry = inputs[nodes[at]["input"]] if nodes[at]["op"] == "input" else {}
+            brought = str(entry.get("name", "")).startswith("plain ")
+            return brought and (entry["rows"], entry["cols"]) == (rows, cols)
+
+        products = [node["operands"] for node in nodes if node["op"] == "matmul"]
+        return not any(vector(x, 1, length) or vector(y, length, 1) for x, y in products)
+
     @property
     def _statistics(self) -> bool:
         return bool(self._file["program"]["kind"] == "table")
@@ -204,7 +227,8 @@ class Plan(Travels):
         return text
 
     def __str__(self) -> str:
-        return self._with_names(str(self._core))
+        advice = f"\n  bounds       {self._advice}" if self._advice else ""
+        return self._with_names(str(self._core)) + advice
 
     def _repr_html_(self) -> str:
         return self._with_names(_html.plan(self))
@@ -239,7 +263,7 @@ def plan(
 ) -> Plan:
     """Choose scheme, parameters, method and keys for a function of matrices.
 
-    `function` is called once with stand-ins for its inputs, which only record what is done with them. Each
+    `function` is called with stand-ins for its inputs, which only record what is done with them. Each
     input is described by a `spec` under its name, or by an array of its shape. What it returns is one matrix,
     or several in a tuple, a dictionary or a dataclass, which are decrypted as such. `error` is the largest
     absolute error of a result element that is wanted, `security` 128, 192 or 256 bits. `batch` independent
@@ -297,9 +321,34 @@ def plan(
         "bootstrap": _sets(bootstrap),
     }
 
-    def made(rows: int) -> Plan:
-        found = traced(function, inputs, rows)
+    def of(rows: int, by_elements: bool = False, bound: float | None = None) -> Plan:
+        found = traced(function, inputs, rows, by_elements=by_elements, bound=bound)
         return Plan(_core.Plan.make(found.expression, **settings), found)
+
+    def quickest(rows: int) -> Plan:
+        first = of(rows)
+        if exact or method is not None or not (first._traced and first._traced.vectors):
+            return first
+        # Where no faster method takes all of it, sums of products of each element take fewer keys.
+        try:
+            return min(first, of(rows, by_elements=True), key=lambda plan: plan._seconds or math.inf)
+        except PlanError:
+            return first
+
+    def made(rows: int) -> Plan:
+        bound = max((given.max_abs for given in inputs.values() if isinstance(given, Spec)), default=1.0)
+        try:
+            found = quickest(rows)
+        except PlanError as refusal:
+            if not exact and (other := _bounded(of, rows, bound)) is not None:
+                words = f"{refusal}; or say how large products are: {_kept(bound, other)}"
+                raise PlanError(words) from None
+            raise
+        if not exact and found._key_bytes > LARGE:
+            other = _bounded(of, rows, bound)
+            if other is not None and other._key_bytes < SAVED * found._key_bytes:
+                found._advice = _kept(bound, other)
+        return found
 
     with clock("planning"):
         if not any(isinstance(given, Spec) and given.any_rows for given in inputs.values()):
@@ -309,6 +358,24 @@ def plan(
                 "any number of rows is a batch by itself, without releases; give the number for these"
             )
         return _of_blocks(made)
+
+
+#: Bytes of keys from which on bounds are tried that make them smaller, and the part that is worth telling.
+LARGE, SAVED = 200e6, 0.85
+
+
+def _bounded(of: Callable[..., Plan], rows: int, bound: float) -> Plan | None:
+    """The plan if all products kept the bound of the inputs, where there is one."""
+    try:
+        return of(rows, bound=bound)
+    except PlanError:
+        return None
+
+
+def _kept(bound: float, other: Plan) -> str:
+    """What is to be said of products, and what that would give."""
+    size = other._key_bytes / 1e6
+    return f"sudare.bounded(x, {bound:g}) after each product, where that is so, makes keys of {size:.0f} MB"
 
 
 #: Seconds of a block, over which none is larger.

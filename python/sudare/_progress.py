@@ -30,15 +30,16 @@ LONG, LARGE, FEW = 10.0, 1e9, 8
 _shown: ContextVar[bool] = ContextVar("shown", default=False)
 
 
-def forecast(what: str, seconds: float, nbytes: float = 0.0) -> None:
-    """Warns of work that takes more than ten seconds or a gigabyte."""
+def forecast(what: str, seconds: float, nbytes: float = 0.0, advice: str = "") -> None:
+    """Warns of work that takes more than ten seconds or a gigabyte, and says what would make it less."""
     parts = []
     if seconds > LONG:
         parts.append(f"about {duration(seconds)}")
     if nbytes > LARGE:
         parts.append(f"about {nbytes / 1e9:.1f} GB")
     if parts:
-        warnings.warn(f"{what} takes {' and '.join(parts)}", CostWarning, stacklevel=_callers())
+        words = f"{what} takes {' and '.join(parts)}{'; ' if advice else ''}{advice}"
+        warnings.warn(words, CostWarning, stacklevel=_callers())
 
 
 def _callers() -> int:

@@ -42,7 +42,8 @@ REALS = {
     **dict.fromkeys(("choose", "put", "permutation"), "numpy.eye(n)[rows] @ x, for the rows that are wanted"),
     **dict.fromkeys(
         ("floor_divide", "remainder", "fmod", "divmod"),
-        "{name} of what decrypt(x) gives, or take integers: sudare.bits",
+        "numpy.{name} of what decrypt(x) gives, count the edges below by "
+        f"{GREATER.replace('x, y', 'x, edge')}, or take integers: sudare.bits",
     ),
     **dict.fromkeys((*ROUNDED, *SOLVED), AFTER),
     **dict.fromkeys((*SHOWN, "astype"), "decrypt(x).{name}"),
@@ -60,7 +61,8 @@ REALS = {
     "greater": GREATER,
     "greater_equal": GREATER,
     **dict.fromkeys(("less", "less_equal"), GREATER.replace("x, y", "y, x")),
-    "std": "numpy.var(x), and the root of what decrypt gives",
+    "std": "sudare.sqrt(sudare.bounded(numpy.var(x), {high}), ({tenth}, {high}), degree=7) for a variance "
+    "between those, or numpy.var(x), and the root of what decrypt gives",
     "absolute": "x ** 2, or x.apply(abs, ({low}, {high}), degree=15)",
     "hypot": "x * x + y * y, and the root of what decrypt gives",
     "gradient": "numpy.diff(x) and slices, which are sums: (x[2:] - x[:-2]) / 2",

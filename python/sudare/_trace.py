@@ -65,6 +65,10 @@ class Graph:
         self.called: dict[str, str] = {}
         # Whether there is an input with any number of rows.
         self.any_rows = False
+        # Whether matrices are multiplied with plain vectors, and whether that is done by each element.
+        self.vectors, self.elements = False, False
+        # A bound that all products are said to keep, to find out what that would save.
+        self.bound: float | None = None
 
     def apply(self, operation: Operation, *operands: Node) -> Node:
         """A node for an operation, or another plain matrix where all its operands are."""
@@ -75,7 +79,10 @@ class Graph:
         known = [node.known for node in operands if node.known is not None]
         if len(known) == len(operands):
             return self._form(operation, operands, known, made)
-        return self._node({**operation, "operands": [self._at(node) for node in operands]}, made)
+        value = self._node({**operation, "operands": [self._at(node) for node in operands]}, made)
+        if self.bound is None or operation["op"] not in ("matmul", "mul") or value.max_abs <= self.bound:
+            return value
+        return self.apply({"op": "bounded", "max_abs": self.bound}, value)
 
     def _node(self, written: dict[str, Any], value: Node) -> Node:
         self.nodes.append(written)
@@ -121,6 +128,11 @@ class Graph:
         whole = {} if like.integers is None else {"integers": like.integers, "max_abs": float(like.integers)}
         self.inputs.append({**entry, **whole, **({} if like.free is None else {"block": True})})
         return self._node({"op": "input", "input": len(self.inputs) - 1}, like)
+
+    def by_elements(self, length: int) -> bool:
+        """Whether a product with a plain vector of a length is traced as products of each element."""
+        self.vectors = True
+        return self.elements
 
     def lift(self, values: Floats) -> Node:
         """A plain matrix that the function brings along; the server needs it again to compute."""
@@ -196,9 +208,20 @@ def variable_name(function: Callable[..., Any] | None, values: Floats) -> str | 
     if inspect.isfunction(function):
         known = inspect.getclosurevars(function)
         for name, x in {**known.globals, **known.nonlocals}.items():
-            if isinstance(x, np.ndarray) and np.array_equal(x.ravel(), values.ravel(), equal_nan=True):
+            if isinstance(x, np.ndarray) and _equal(x, values):
                 return name
     return None
+
+
+def _equal(x: Any, values: Floats) -> bool:
+    """Whether values are those of an array in any shape, or a vector in each row or column."""
+    if x.size == values.size:
+        return np.array_equal(x.ravel(), values.ravel(), equal_nan=True)
+    return any(
+        x.size == values.shape[axis]
+        and np.array_equal(np.broadcast_to(x.reshape(side), values.shape), values, equal_nan=True)
+        for axis, side in ((1, (1, -1)), (0, (-1, 1)))
+    )
 
 
 class Expression(ArrayOperators):
@@ -227,6 +250,9 @@ class Traced:
     unused: frozenset[str]
     #: Variables, by the names that the expression has for plain matrices.
     called: Mapping[str, str]
+    #: Whether it multiplies matrices with plain vectors, and whether that is done by each element.
+    vectors: bool
+    by_elements: bool
 
 
 def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
@@ -234,9 +260,21 @@ def trace(function: Callable[..., Any], specs: Mapping[str, Spec]) -> str:
     return traced(function, specs).expression
 
 
-def traced(function: Callable[..., Any], specs: Mapping[str, Spec], rows: int = 2) -> Traced:
-    """The expression that a function computes of blocks of so many rows, and what is not in it."""
+def traced(
+    function: Callable[..., Any],
+    specs: Mapping[str, Spec],
+    rows: int = 2,
+    *,
+    by_elements: bool = False,
+    bound: float | None = None,
+) -> Traced:
+    """The expression that a function computes of blocks of so many rows, and what is not in it.
+
+    With `by_elements`, products with plain vectors are written as products of each element and their sums;
+    with a `bound`, all products are said to keep it.
+    """
     graph = Graph(function)
+    graph.elements, graph.bound = by_elements, bound
     graph.any_rows = any(isinstance(spec, Spec) and spec.any_rows for spec in specs.values())
     operands = {}
     for name, spec in specs.items():
@@ -273,7 +311,8 @@ def traced(function: Callable[..., Any], specs: Mapping[str, Spec], rows: int = 
         # What nothing is done with is refused, by its name.
         if operands[name]._core.known is not None and name not in graph.met:
             graph._at(operands[name]._core)
-    return Traced(*_needed(graph, list(dict.fromkeys(outputs)), set(specs)), graph.called)
+    expression, unused = _needed(graph, list(dict.fromkeys(outputs)), set(specs))
+    return Traced(expression, unused, graph.called, graph.vectors, by_elements)
 
 
 def _needed(graph: Graph, outputs: list[int], names: set[str]) -> tuple[str, frozenset[str]]:

@@ -87,7 +87,9 @@ class _Growing:
             (f"polyval([0.5, -1, 0.25], {a.text})", lambda v: np.polyval([0.5, -1, 0.25], f(v))),
         ]
         if shape:
+            weights = self.rng.uniform(-1, 1, shape[-1]).round(2)
             known += [
+                (f"({a.text} @ {weights})", lambda v: f(v) @ weights),
                 (f"{a.text}.T", lambda v: f(v).T),
                 (f"sum({a.text})", lambda v: np.sum(f(v))),
                 (f"mean({a.text}, 0)", lambda v: np.mean(f(v), axis=0)),

@@ -276,3 +276,108 @@ def test_many_lines_are_a_product(ctx: sd.Context) -> None:
     for picked, wanted in cases:
         assert picked.shape == wanted.shape
         assert np.abs(ctx.decrypt(picked) - wanted).max() < 1e-5
+
+
+W = np.random.default_rng(28).uniform(-1, 1, 30)
+PRODUCTS: dict[str, Callable[[Any], Any]] = {
+    "vector": lambda X: X @ W,
+    "column": lambda X: X @ W[:, None],
+    "from the left": lambda X: W @ X,
+    "row from the left": lambda X: W[None] @ X,
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_matrix_times_a_plain_vector_takes_few_keys(name: str) -> None:
+    """Inside of a circuit it is a product of each element and its sums: a rotation for each power of two."""
+    x = np.random.default_rng(29).uniform(-1, 1, (30, 12) if "left" in name else (12, 30))
+
+    def scores(X: Any) -> Any:
+        return sd.sigmoid(sd.bounded(PRODUCTS[name](X) + 0.25, 8), (-8, 8), degree=7)
+
+    plan = sd.plan(scores, X=sd.spec(x.shape), error=0.1)
+    assert len(plan.summary["keys"]) < 15
+    assert "matrix product" not in str(plan)
+    # A plan that was read computes the same.
+    for same in (plan, sd.Plan.from_json(plan.to_json())):
+        client = same.client(threads=1)
+        client.server()
+        found = client.decrypt(scores(client.encrypt(x)))
+        assert found.shape == scores(x).shape
+        assert np.abs(found - scores(x)).max() <= plan.error
+    # By itself it has a faster method.
+    alone = sd.plan(PRODUCTS[name], X=sd.spec(x.shape), error=1e-3, security="insecure")
+    client = alone.client(threads=1)
+    client.server()
+    assert "@" in str(alone).splitlines()[0]
+    assert np.abs(client.decrypt(PRODUCTS[name](client.encrypt(x))) - PRODUCTS[name](x)).max() <= 1e-3
+
+
+def test_plain_vectors_in_batches_and_blocks() -> None:
+    x = np.random.default_rng(30).uniform(-1, 1, (3, 12, 30))
+
+    def scores(X: Any) -> Any:
+        return sd.tanh(sd.bounded(X @ W / 4, 2), (-2, 2), degree=7)
+
+    plan = sd.plan(scores, X=sd.spec((12, 30)), error=0.1, batch=3, security="insecure")
+    client = plan.client(threads=1)
+    client.server()
+    assert np.abs(client.decrypt(scores(client.encrypt(x))) - scores(x)).max() <= plan.error
+    plan = sd.plan(scores, X=sd.spec((None, 30)), error=0.1, security="insecure")
+    client = plan.client(threads=1)
+    client.server()
+    rows = x.reshape(-1, 30)
+    assert np.abs(client.decrypt(scores(client.encrypt(rows))) - scores(rows)).max() <= plan.error
+
+
+def test_plain_vectors_of_a_plan_from_a_file_beside_named_ones() -> None:
+    """A vector with a name is a matrix product; what the function brings along is as the plan has it."""
+    x, v = np.random.default_rng(31).uniform(-1, 1, (12, 30)), W[::-1].copy()
+
+    def scores(X: Any, V: Any) -> Any:
+        return sd.tanh(sd.bounded(X @ W / 8, 2), (-2, 2), degree=7) + X @ V / 8
+
+    made = sd.plan(scores, X=sd.spec((12, 30)), V=sd.spec(30, plain=True), error=0.1)
+    for plan in (made, sd.Plan.from_json(made.to_json())):
+        client = plan.client(threads=1)
+        server = client.server()
+        found = client.decrypt(scores(client.encrypt(x, "X"), server.plain(v, "V")))
+        assert np.abs(found - scores(x, v)).max() <= plan.error
+
+
+def test_a_plan_says_what_bounds_would_save(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds grow with products: where that makes keys large, or a plan impossible, it is said."""
+    eighth = sd.plan(lambda X: np.linalg.matrix_power(X, 8), X=sd.spec((10, 10)), error=1e-3)
+    assert "sudare.bounded(x, 1) after each product" in str(eighth)
+    assert "sudare.bounded(x, 1) after each product" in eighth._repr_html_()
+    monkeypatch.setattr("sudare._progress.LARGE", 1e8)
+    with pytest.warns(sd.CostWarning, match=r"; sudare\.bounded"):
+        eighth._forecast_keys()
+
+    def bounded(X: Any) -> Any:
+        for _ in range(3):
+            X = sd.bounded(X @ X, 1)
+        return X
+
+    told = sd.plan(bounded, X=sd.spec((10, 10)), error=1e-3)
+    assert "after each product" not in str(told)
+    keys = [sum(key["bytes"] for key in plan.summary["keys"]) for plan in (told, eighth)]
+    assert keys[0] < 0.85 * keys[1]
+    assert f"{keys[0] / 1e6:.0f} MB" in str(eighth)
+    with pytest.raises(sd.PlanError, match=r"or say how large products are: sudare\.bounded\(x, 2\)"):
+        sd.plan(lambda X: np.linalg.matrix_power(X, 8), X=sd.spec((10, 10), max_abs=2), error=1e-3)
+
+
+def test_a_standard_deviation_by_what_its_refusal_says(ctx: sd.Context) -> None:
+    x = ctx.encrypt(X, max_abs=1)
+    root = r"sudare\.sqrt\(sudare\.bounded\(numpy\.var\(x\), 1\), \(0\.1, 1\)"
+    with pytest.raises(sd.UnsupportedError, match=root):
+        np.std(x)
+    deep = sd.context(depth=7, tile=4, security="insecure", threads=1)
+    x = deep.encrypt(X, max_abs=1)
+    found = deep.decrypt(sd.sqrt(sd.bounded(np.var(x), 1), (0.1, 1), degree=7))
+    assert abs(found - np.std(X)) < 1e-3
+    uses: list[Callable[[Any], Any]] = [lambda x: x // 2, lambda x: x % 2, lambda x: divmod(x, 2)]
+    for use in uses:
+        with pytest.raises(sd.UnsupportedError, match=r"sudare\.greater\(x, edge, gap=0\.\d"):
+            use(x)

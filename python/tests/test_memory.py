@@ -50,6 +50,29 @@ def test_ten_million_integers_under_six_gigabytes() -> None:
     assert done.stdout.strip() == "refused True", done.stderr
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is in Linux's /proc")
+def test_scores_of_a_linear_model_take_four_hundred_megabytes() -> None:
+    """143 rows of 30 features, and a logistic function of degree 15: the keys, and all that is computed."""
+    code = """
+        import numpy as np, sudare as sd
+        rng = np.random.default_rng(5)
+        X, w = rng.uniform(-4, 4, (143, 30)), rng.normal(size=30) / 8
+        scores = lambda X: sd.sigmoid(sd.bounded(X @ w + 0.2, 8), (-8, 8), degree=15)
+        plan = sd.plan(scores, X=sd.spec(X.shape, max_abs=4), error=5e-2)
+        client = plan.client(threads=2)
+        client.server()
+        found = client.decrypt(scores(client.encrypt(X)))
+        assert np.abs(found - scores(X)).max() <= plan.error
+        # Resource usage would begin with what the process before had.
+        [peak] = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
+        print(peak.split()[1])
+    """
+    run = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) <= 400_000, done.stdout
+
+
 def test_powers_without_end() -> None:
     for exponent in (10**18, 10**7):
         with pytest.raises(sd.UnsupportedError, match="powers go up to"):

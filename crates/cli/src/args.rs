@@ -4,6 +4,7 @@ use crate::commands::bits_args::Bits;
 use crate::commands::genome_args::Genome;
 use crate::commands::index_args::Index;
 use crate::commands::serve_args::{Far, Health, Serve, Tokens};
+use crate::files::Existing;
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
 use sudare_rlwe::release::ReleasePolicy;
@@ -18,6 +19,9 @@ pub struct Args {
     /// No tables, sizes or progress; errors alone
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Replace files that are there; what a key encrypted is lost with it
+    #[arg(long, global = true)]
+    pub force: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -32,7 +36,7 @@ Exit codes:
   5  a damaged file, or one that is not what it should be
   6  no plan satisfies what is asked for
   7  reading or writing failed
-After an error no output file was written or changed.
+After an error no output file was written or changed. A file that is there is replaced only with --force.
 Where a file is wanted, - is standard input or standard output; matrices go there as .csv, and come from there as either.";
 
 /// What `keygen` makes: the secret key, the public key and the evaluation keys.
@@ -59,6 +63,8 @@ pub enum Command {
     Bits(Bits),
     /// Print the completions of a shell: source <(sudare completion bash)
     Completion(Completion),
+    /// Write the manual pages into a folder: man -l FOLDER/sudare.1
+    Man(Manual),
     /// Measure this machine for the planner's prices, and keep the figures
     Calibrate(Calibrate),
     /// Private searches in haplotype panels
@@ -74,6 +80,13 @@ pub enum Command {
     Token(Tokens),
     /// Ask whether a `sudare serve` answers and takes requests
     Health(Health),
+}
+
+impl Args {
+    /// What becomes of a file that has the name of an output.
+    pub fn existing(&self) -> Existing {
+        if self.force { Existing::Replaced } else { Existing::Kept }
+    }
 }
 
 impl Command {
@@ -97,7 +110,7 @@ impl Command {
                 let names = [&a.rows, &a.columns].into_iter().flatten().cloned();
                 (list(&[&a.plan, &a.keys, &a.result]).into_iter().chain(names).collect(), list(&[&a.output]))
             }
-            Self::Info(_) | Self::Completion(_) | Self::Calibrate(_) => Default::default(),
+            Self::Info(_) | Self::Completion(_) | Self::Man(_) | Self::Calibrate(_) => Default::default(),
             Self::Bits(a) => a.files(),
             Self::Genome(a) => a.files(),
             Self::Index(a) => a.files(),
@@ -166,9 +179,6 @@ pub struct Keygen {
     /// The folder that the keys go to
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
-    /// Replace the keys that are there; what they encrypted is lost
-    #[arg(long)]
-    pub force: bool,
 }
 
 #[derive(Debug, Arguments)]
@@ -182,7 +192,7 @@ pub struct Encrypt {
     /// Which input of the plan it is: left or right, or a name of the expression's
     #[arg(long = "as", value_name = "NAME")]
     pub name: String,
-    /// The matrix, .npy, .csv or .tsv. Names of columns in the first line and of rows in the first column stay here:
+    /// The matrix, .npy, .csv or .tsv, or one of these packed as .gz. Names of columns in the first line and of rows in the first column stay here:
     /// see `decrypt --rows` and `--columns`
     #[arg(value_name = "MATRIX")]
     pub matrix: PathBuf,
@@ -314,6 +324,13 @@ pub struct Completion {
     /// The shell
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Manual {
+    /// The folder that the pages go to, as /usr/local/share/man/man1
+    #[arg(value_name = "FOLDER")]
+    pub output: PathBuf,
 }
 
 #[derive(Debug, Arguments)]

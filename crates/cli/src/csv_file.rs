@@ -59,6 +59,10 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
             && fields.iter().all(|f| is_name(f))
             && fields.iter().any(|f| !f.is_empty())
         {
+            // A row of numbers would be lost.
+            if let Some(column) = fields.iter().position(|f| is_grouped(f)) {
+                return Err(wrong::<T>(fields[column], line, column));
+            }
             header = Some(fields.iter().map(|f| f.to_string()).collect());
             continue;
         }
@@ -72,7 +76,8 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
         }
         // Names of all rows, or of none.
         let named = |text: &str, number: Option<T>| {
-            !text.is_empty() && number.is_none() && is_name(text) && !has_decimal_comma(text) && expected > 1
+            let written_otherwise = has_decimal_comma(text) || is_grouped(text);
+            !text.is_empty() && number.is_none() && is_name(text) && !written_otherwise && expected > 1
         };
         if let Some((first, number, _)) = lines.first()
             && named(first, *number) != named(fields[0], numbers[0])
@@ -122,8 +127,27 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
 
 fn wrong<T: Element>(field: &str, line: u64, column: usize) -> CliError {
     // The place alone: what stands there is the owner's, and messages travel.
-    let remedy = if has_decimal_comma(field) { "; add --decimal-comma if that is one" } else { "" };
-    bad(format!("line {line}, column {} is {}{remedy}", column + 1, T::WRONG))
+    let grouped = match (column, is_grouped(field)) {
+        (_, false) => "",
+        (0, true) => "; write thousands without a separator, as 1000.5, or add --index if it is a name",
+        (_, true) => "; write thousands without a separator, as 1000.5",
+    };
+    let comma = if has_decimal_comma(field) { "; add --decimal-comma if that is one" } else { "" };
+    bad(format!("line {line}, column {} is {}{comma}{grouped}", column + 1, T::WRONG))
+}
+
+/// `1,000.5`, `1_000`, `1'000`: a number whose thousands are set apart.
+fn is_grouped(field: &str) -> bool {
+    let text = field.trim_start_matches(['-', '+']);
+    let separator = |c: char| matches!(c, ',' | '_' | '\'' | '’' | ' ' | '\u{a0}' | '\u{202f}');
+    let Some(mark) = text.chars().find(|c| separator(*c)) else { return false };
+    let (whole, rest) = match text.split_once('.') {
+        Some((whole, rest)) => (whole, rest),
+        None => (text, "0"),
+    };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let (mut groups, three) = (whole.split(mark), |group: &str| digits(group) && group.len() == 3);
+    groups.next().is_some_and(|first| digits(first) && first.len() <= 3) && groups.all(three) && digits(rest)
 }
 
 /// `1,5`.
@@ -215,6 +239,24 @@ mod tests {
         assert_eq!(read::<f64>(b"1,5;2\n-3,25;4", &comma).unwrap().0.data, [1.5, 2.0, -3.25, 4.0]);
         assert!(csv("1,5;2\n3;4").unwrap_err().to_string().contains("--decimal-comma"));
         assert!(read::<f64>(b"1.500,5;2\n3;4", &comma).is_err(), "thousands are not guessed");
+    }
+
+    #[test]
+    fn thousands_that_are_set_apart_are_no_names() {
+        for first in ["\"1,000.5\",2", "1_000,2", "1'000,2", "-12 345.25,2", "\"1,000,000\",2"] {
+            for rest in ["3,4\n", "\"2,000.5\",4\n", ""] {
+                let told = csv(&format!("{first}\n{rest}")).unwrap_err().to_string();
+                assert!(told.contains("line 1, column 1 ") && told.contains("as 1000.5"), "{first} {rest}: {told}");
+            }
+        }
+        assert!(csv("x,y\n1,\"2,000.5\"\n").unwrap_err().to_string().contains("line 2, column 2 "));
+        assert!(csv("\"1,000.5\",\"2,000.5\"\n3,4\n").unwrap_err().to_string().contains("line 1, column 1 "));
+        // Dates, versions, addresses and numbers of houses are names.
+        for name in ["2026-11-27", "27.11.2026", "10.0.0.1", "12:30", "7 bis", "1_0", "25%"] {
+            assert_eq!(csv(&format!("{name},2\nx,4\n")).unwrap().1.rows.unwrap(), [name, "x"]);
+        }
+        let index = Csv { index: true, ..Csv::default() };
+        assert_eq!(read::<f64>(b"1_000,2\n3,4\n", &index).unwrap().1.rows.unwrap(), ["1_000", "3"]);
     }
 
     #[test]

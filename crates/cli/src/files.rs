@@ -46,6 +46,8 @@ pub enum Existing {
     Kept,
 }
 
+const TAKEN: &str = "is there already; name another output, or add --force";
+
 /// Scratch files of this process. Whoever holds the lock keeps [`remove_scratch`] waiting.
 static SCRATCH: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -147,9 +149,9 @@ impl Whole {
         self.size
     }
 
-    /// Takes its place, instead of what is there.
-    pub fn put(self) -> Result<(), CliError> {
-        place(vec![self], Existing::Replaced)
+    /// Takes its place.
+    pub fn put(self, existing: Existing) -> Result<(), CliError> {
+        place(vec![self], existing)
     }
 }
 
@@ -186,9 +188,7 @@ fn move_all(
                 placed.iter().for_each(|path| drop(fs::remove_file(path)));
             }
             return Err(match error.kind() {
-                io::ErrorKind::AlreadyExists => {
-                    CliError::new(ErrorKind::Usage, "is there already; name another output, or add --force")
-                }
+                io::ErrorKind::AlreadyExists => CliError::new(ErrorKind::Usage, TAKEN),
                 _ => error.into(),
             }
             .in_file(&path));
@@ -283,6 +283,19 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 #[cfg(not(unix))]
 fn identity(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
+}
+
+/// Refuses to take the place of files, before any work is done. A folder is a store, which looks after itself.
+pub fn check_free(outputs: &[PathBuf]) -> Result<(), CliError> {
+    let taken = |path: &&PathBuf| !is_standard(path) && fs::symlink_metadata(path).is_ok() && !path.is_dir();
+    let Some(path) = outputs.iter().find(taken) else { return Ok(()) };
+    let words = match atomic::secret_key_at(path) {
+        Some(_) => {
+            "there is a key already, and what it encrypted would be lost; name another output, or make new keys with --force"
+        }
+        None => TAKEN,
+    };
+    Err(CliError::new(ErrorKind::Usage, words).in_file(path))
 }
 
 /// Opens a file for reading without a buffer, which would keep what is read.

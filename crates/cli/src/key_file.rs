@@ -1,7 +1,7 @@
 //! A secret key's file while a release is counted in it.
 
 use crate::error::{CliError, InFile};
-use crate::files::{Access, Output};
+use crate::files::{Access, Existing, Output};
 use std::path::Path;
 use sudare_rlwe::keys::SecretKey;
 use sudare_rlwe::wire::secret_key_to_bytes;
@@ -20,6 +20,6 @@ impl KeyFile {
     pub fn save(&self, key: &SecretKey) -> Result<(), CliError> {
         let mut out = Output::create(self.0.path(), Access::Key)?;
         out.write_secret(&secret_key_to_bytes(key)?)?;
-        out.finish()?.put()
+        out.finish()?.put(Existing::Replaced)
     }
 }

@@ -9,6 +9,7 @@ mod commands;
 mod csv_file;
 mod error;
 mod files;
+mod gzip;
 mod key_file;
 mod matrices;
 mod npy;

@@ -1,10 +1,10 @@
-//! Matrices in files: NumPy's .npy, and tables of text in .csv and .tsv.
+//! Matrices in files: NumPy's .npy, and tables of text in .csv and .tsv; any of them packed by gzip.
 
 use crate::args::Csv;
 use crate::csv_file::{self, Names};
 use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output, Whole};
-use crate::npy;
+use crate::{gzip, npy};
 use std::path::Path;
 use sudare_expr::Matrix;
 use sudare_ring::ErrorKind;
@@ -74,23 +74,31 @@ pub fn bad(message: impl Into<String>) -> CliError {
     CliError::new(ErrorKind::Input, message)
 }
 
+/// How a name ends, without that of a packed file.
+fn ending(path: &Path) -> String {
+    let of = |path: &Path| path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    if is_packed(path) { of(Path::new(path.file_stem().unwrap_or_default())) } else { of(path) }
+}
+
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"))
+}
+
 /// By the name; standard output gets text.
 fn format(path: &Path) -> Result<Format, CliError> {
     if files::is_standard(path) {
         return Ok(Format::Csv);
     }
-    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    match extension.as_str() {
+    match ending(path).as_str() {
         "npy" => Ok(Format::Npy),
         "csv" | "tsv" => Ok(Format::Csv),
         other => {
             let remedy = match other {
-                "gz" => "; unpack it with gunzip, or send it through a pipe: gunzip -c FILE | sudare … -",
                 "parquet" => "; write it as .csv first, with pandas.read_parquet(FILE).to_csv(FILE, index=False)",
                 "xlsx" | "xls" | "ods" => "; save the sheet as .csv first",
                 _ => "",
             };
-            let words = format!("a matrix file ends in .npy, .csv or .tsv{remedy}");
+            let words = format!("a matrix file ends in .npy, .csv or .tsv, and .gz after it if it is packed{remedy}");
             Err(CliError::new(ErrorKind::Usage, words).in_file(path))
         }
     }
@@ -98,20 +106,24 @@ fn format(path: &Path) -> Result<Format, CliError> {
 
 /// How a table of text with this name is written: a .tsv file has tabs, unless something else is said.
 fn named(path: &Path, options: &Csv) -> Csv {
-    let tabs = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("tsv"));
-    Csv { separator: options.separator.or(tabs.then_some(b'\t')), ..options.clone() }
+    let tabs = (ending(path) == "tsv").then_some(b'\t');
+    Csv { separator: options.separator.or(tabs), ..options.clone() }
 }
 
 /// Refuses a name that no matrix can be written to, before any work is done.
 pub fn check_output(path: &Path) -> Result<(), CliError> {
+    if is_packed(path) {
+        let words = "a matrix is written as .npy, .csv or .tsv; pack it with gzip afterwards";
+        return Err(CliError::new(ErrorKind::Usage, words).in_file(path));
+    }
     format(path).map(|_| ())
 }
 
-/// Reads what a file or standard input holds, .npy or .csv.
+/// Reads what a file or standard input holds, .npy or .csv, packed or not.
 pub fn array<T: Element>(path: &Path, options: &Csv) -> Result<(Array<T>, Names), CliError> {
     // A name that is none of ours is refused before a long file is read.
     let named_format = if files::is_standard(path) { None } else { Some(format(path)?) };
-    let bytes = files::read(path, MAX_BYTES)?;
+    let bytes = gzip::unpacked(files::read(path, MAX_BYTES)?, MAX_BYTES).in_file(path)?;
     parse(&bytes, named_format.unwrap_or_else(|| sniffed(&bytes)), &named(path, options)).in_file(path)
 }
 

@@ -7,7 +7,7 @@ use super::{bytes, say};
 use crate::args::Args;
 use crate::csv_file::Names;
 use crate::error::{CliError, InFile};
-use crate::files::{self, Access, Existing, Output, Whole};
+use crate::files::{self, Access, Output, Whole};
 use crate::matrices::{self, Array, Numbers};
 use std::io::Write;
 use std::path::Path;
@@ -50,7 +50,6 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
     let literal: TfheLiteral = named(&a.parameters)?;
     std::fs::create_dir_all(&a.output).in_file(&a.output)?;
     let [secret_path, eval_path] = KEY_FILES.map(|name| a.output.join(name));
-    let existing = if a.force { Existing::Replaced } else { Existing::Kept };
     let params = literal.build()?;
     let key = ClientKey::generate(&params)?;
     let server = Threads::new(all.threads).run(|| key.server_key())?;
@@ -70,7 +69,7 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
         .map(|(w, note)| format!("{:<28} {:>9}   {note}", w.path().display().to_string(), bytes(w.size())))
         .collect();
     say(all, format!("{}\nkey {}", lines.join("\n"), key.id()))?;
-    files::place(whole.into(), existing)
+    files::place(whole.into(), all.existing())
 }
 
 fn secret_key(path: &Path) -> Result<(TfheParams, ClientKey), CliError> {
@@ -100,7 +99,7 @@ fn store(all: &Args, params: &TfheParams, array: &EncryptedArray, path: &Path) -
     let shape: Vec<String> = array.shape().iter().map(usize::to_string).collect();
     let text = format!("encrypted {} {}, key {}", array.element(), shape.join("×"), array.owner().1);
     say(all, format!("{}  {}  {text}", path.display(), bytes(whole.size())))?;
-    whole.put()
+    whole.put(all.existing())
 }
 
 /// An integer as two's complement, if the type has it.
@@ -154,7 +153,7 @@ fn decrypt(all: &Args, a: &args::Decrypt) -> Result<(), CliError> {
     let found = Matrix::<i128>::new(rows, cols, words.into_iter().map(number).collect())?;
     let whole = matrices::write(&a.output, &Numbers::Integers(vec![found]), &Names::default(), &a.csv)?;
     say(all, format!("{}  {}  {rows}×{cols}", a.output.display(), bytes(whole.size())))?;
-    whole.put()
+    whole.put(all.existing())
 }
 
 fn compute(all: &Args, a: &args::Run) -> Result<(), CliError> {

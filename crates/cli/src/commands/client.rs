@@ -4,7 +4,7 @@ use super::{bytes, load_plan, say, stored};
 use crate::args::{self, KEY_FILES};
 use crate::csv_file::Names;
 use crate::error::{CliError, InFile, tell};
-use crate::files::{self, Access, Existing, Output};
+use crate::files::{self, Access, Output};
 use crate::key_file::KeyFile;
 use crate::matrices::{self, Numbers};
 use crate::progress::Bar;
@@ -22,13 +22,6 @@ pub fn keygen(args: &args::Args, a: &args::Keygen) -> Result<(), CliError> {
     let plan = load_plan(&a.plan)?;
     std::fs::create_dir_all(&a.output).in_file(&a.output)?;
     let [secret_path, public_path, eval_path] = KEY_FILES.map(|name| a.output.join(name));
-    let existing = if a.force { Existing::Replaced } else { Existing::Kept };
-    if existing == Existing::Kept
-        && let Some(path) = [&secret_path, &public_path, &eval_path].into_iter().find(|path| path.exists())
-    {
-        let message = "there is a key already, and what it encrypted would be lost; name another folder or add --force";
-        return Err(CliError::new(ErrorKind::Usage, message).in_file(path));
-    }
     let client = Client::new(&plan, args.threads)?;
     let bar = Bar::steps("evaluation keys", args.quiet);
     let keys = client.eval_keys_with(&|done, all| bar.set(done, all))?;
@@ -51,7 +44,7 @@ pub fn keygen(args: &args::Args, a: &args::Keygen) -> Result<(), CliError> {
     }
     lines.push(format!("key {}", client.key_id()));
     say(args, lines.join("\n"))?;
-    files::place(all.into(), existing)
+    files::place(all.into(), args.existing())
 }
 
 enum Encryptor {
@@ -110,7 +103,7 @@ pub fn store(args: &args::Args, value: &Encrypted, path: &Path) -> Result<(), Cl
     value.write_to(&mut out).in_file(path)?;
     let whole = out.finish()?;
     say(args, format!("{}  {}  {value}", path.display(), bytes(whole.size())))?;
-    whole.put()
+    whole.put(args.existing())
 }
 
 /// Warns of a secret key that others on this machine can read.
@@ -195,5 +188,5 @@ pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
         let (error, left) = (plan.summary().predicted_error, client.releases_left());
         say(args, format!("released to within {error:.1e}; {left} more under this key"))?;
     }
-    whole.put()
+    whole.put(args.existing())
 }

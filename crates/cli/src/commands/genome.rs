@@ -4,7 +4,7 @@ use super::genome_args::KEY_FILES;
 use super::{bytes, genome_args as args, print, say};
 use crate::args::Args;
 use crate::error::{CliError, InFile};
-use crate::files::{self, Access, Existing, Output, Whole};
+use crate::files::{self, Access, Output, Whole};
 use crate::progress::Bar;
 use std::io::Write;
 use std::path::Path;
@@ -103,7 +103,7 @@ fn build(all: &Args, a: &args::Build) -> Result<(), CliError> {
         describe(&built.outline),
     ];
     say(all, lines.join("\n"))?;
-    files::place(vec![panel, sites], Existing::Replaced)
+    files::place(vec![panel, sites], all.existing())
 }
 
 /// What everybody may know of a panel, for people.
@@ -230,13 +230,6 @@ fn plan(a: &args::Plan) -> Result<(), CliError> {
 fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
     std::fs::create_dir_all(&a.output).in_file(&a.output)?;
     let [secret_path, eval_path] = KEY_FILES.map(|name| a.output.join(name));
-    let existing = if a.force { Existing::Replaced } else { Existing::Kept };
-    if existing == Existing::Kept
-        && let Some(path) = [&secret_path, &eval_path].into_iter().find(|path| path.exists())
-    {
-        let message = "there is a key already, and what it encrypted would be lost; name another folder or add --force";
-        return Err(CliError::new(ErrorKind::Usage, message).in_file(path));
-    }
     let client = Client::generate(KeyPlan { protocol: a.protocol, sites: a.sites, hidden: !a.open_start })?;
     let bar = Bar::clock("making keys", 2.0, all.quiet);
     let keys = Threads::new(all.threads).run(|| client.evaluation_keys())?;
@@ -253,7 +246,7 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
         format!("key {} for protocol {}", client.id(), a.protocol),
     ];
     say(all, lines.join("\n"))?;
-    files::place(vec![secret, eval], existing)
+    files::place(vec![secret, eval], all.existing())
 }
 
 fn load_client(path: &Path) -> Result<Client, CliError> {
@@ -293,7 +286,7 @@ fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {
     let lines =
         [line(&query, format!("{} sites", window.len())), line(&private, "keep it: the answer is read with it")];
     say(all, lines.join("\n"))?;
-    files::place(vec![private, query], Existing::Replaced)
+    files::place(vec![private, query], all.existing())
 }
 
 fn search(all: &Args, a: &args::Search) -> Result<(), CliError> {
@@ -338,7 +331,7 @@ fn search(all: &Args, a: &args::Search) -> Result<(), CliError> {
         ),
     };
     say(all, line(&whole, work))?;
-    whole.put()
+    whole.put(all.existing())
 }
 
 fn search_encrypted(
@@ -374,7 +367,7 @@ fn answer(all: &Args, a: &args::Answer) -> Result<(), CliError> {
         Some(path) => {
             let whole = write(path, Access::Owner, format!("{text}\n").as_bytes())?;
             say(all, line(&whole, format!("{} answers", rows.len())))?;
-            whole.put()
+            whole.put(all.existing())
         }
     }
 }

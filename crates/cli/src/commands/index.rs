@@ -4,7 +4,7 @@ use super::client::warn_if_others_read;
 use super::{bytes, index_args as args, print, say};
 use crate::args::{Args, Csv};
 use crate::error::{CliError, InFile};
-use crate::files::{self, Access, Existing, Output};
+use crate::files::{self, Access, Output};
 use crate::matrices;
 use crate::progress::Bar;
 use std::io::Write;
@@ -42,7 +42,7 @@ fn write(all: &Args, path: &Path, data: &[u8], note: &str) -> Result<(), CliErro
     out.write_all(data).in_file(path)?;
     let whole = out.finish()?;
     say(all, format!("{}  {}  {note}", path.display(), bytes(whole.size())))?;
-    whole.put()
+    whole.put(all.existing())
 }
 
 fn load(path: &Path) -> Result<Index, CliError> {
@@ -71,13 +71,6 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
     let index = load(&a.plan)?;
     std::fs::create_dir_all(&a.output).in_file(&a.output)?;
     let [secret_path, eval_path] = args::KEY_FILES.map(|name| a.output.join(name));
-    let existing = if a.force { Existing::Replaced } else { Existing::Kept };
-    if existing == Existing::Kept
-        && let Some(path) = [&secret_path, &eval_path].into_iter().find(|path| path.exists())
-    {
-        let message = "there is a key already, and what it encrypted would be lost; name another folder or add --force";
-        return Err(CliError::new(ErrorKind::Usage, message).in_file(path));
-    }
     let client = Client::new(&index)?;
     let mut secret = Output::create(&secret_path, Access::Key)?;
     secret.write_secret(&secret_key_to_bytes(client.secret())?)?;
@@ -91,7 +84,7 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
         .map(|(whole, note)| format!("{}  {}  {note}", whole.path().display(), bytes(whole.size())))
         .collect();
     say(all, lines.join("\n"))?;
-    files::place(wholes.into(), existing)
+    files::place(wholes.into(), all.existing())
 }
 
 /// Rows of so many numbers; a single row may have one axis.

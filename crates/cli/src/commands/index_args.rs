@@ -91,9 +91,6 @@ pub struct Keygen {
     /// The folder that the keys go to
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
-    /// Replace the keys that are there; what they encrypted is lost
-    #[arg(long)]
-    pub force: bool,
 }
 
 #[derive(Debug, Args)]

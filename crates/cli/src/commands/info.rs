@@ -3,8 +3,8 @@
 use super::{bytes, print};
 use crate::args;
 use crate::error::{CliError, InFile};
-use crate::files;
 use crate::matrices::{self, Format};
+use crate::{files, gzip};
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
@@ -103,7 +103,8 @@ fn described(file: &mut (impl Read + Seek), length: u64, a: &args::Info) -> Resu
         return Ok(vec![text(&whole, length)?]);
     }
     file.take(matrices::MAX_BYTES).read_to_end(&mut whole)?;
-    Ok(vec![matrix(&whole, a)?])
+    let size = whole.len() as u64;
+    Ok(vec![matrix(&gzip::unpacked(whole, matrices::MAX_BYTES)?, size, a)?])
 }
 
 /// Objects one after another: each with what its header says.
@@ -188,7 +189,7 @@ fn text(whole: &[u8], length: u64) -> Result<Found, CliError> {
 }
 
 /// Numbers, and what a plan would want to know of them.
-fn matrix(whole: &[u8], a: &args::Info) -> Result<Found, CliError> {
+fn matrix(whole: &[u8], size: u64, a: &args::Info) -> Result<Found, CliError> {
     let format = matrices::sniffed(whole);
     let (array, names) = matrices::parse::<f64>(whole, format, &a.csv).map_err(|error| {
         CliError::new(ErrorKind::Format, format!("none of sudare's files, and as a table: {error}"))
@@ -198,7 +199,7 @@ fn matrix(whole: &[u8], a: &args::Info) -> Result<Found, CliError> {
     let largest = finite.clone().fold(0.0, |m: f64, x| m.max(x.abs()));
     let missing = array.data.len() - finite.clone().count();
     let whole_numbers = array.data.iter().all(|x| x.fract() == 0.0);
-    let mut out = Found::new(whole.len() as u64, format!("a matrix, {kind}, not encrypted"));
+    let mut out = Found::new(size, format!("a matrix, {kind}, not encrypted"));
     if a.json {
         out.add("shape", array.shape.clone());
         out.add("integers", whole_numbers);

@@ -10,6 +10,7 @@ mod index;
 pub mod index_args;
 mod info;
 mod logs;
+mod man;
 mod plan;
 mod remote;
 mod serve;
@@ -20,7 +21,7 @@ mod token;
 
 use crate::args::{Args, Command};
 use crate::error::{CliError, InFile};
-use crate::files;
+use crate::files::{self, Existing};
 use clap::CommandFactory;
 use std::io::Write;
 use std::path::Path;
@@ -31,6 +32,9 @@ use sudare_ring::ErrorKind;
 pub fn run(args: &Args) -> Result<(), CliError> {
     let (inputs, outputs) = args.command.files();
     files::check_distinct(&inputs, &outputs)?;
+    if args.existing() == Existing::Kept {
+        files::check_free(&outputs)?;
+    }
     match &args.command {
         Command::Plan(a) => plan::plan(args, a),
         Command::Keygen(a) => client::keygen(args, a),
@@ -41,6 +45,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         Command::Info(a) => info::info(a),
         Command::Bits(a) => bits::run(args, a),
         Command::Completion(a) => completion(a),
+        Command::Man(a) => man::man(args, a),
         Command::Calibrate(a) => calibrate::calibrate(args, a),
         Command::Genome(a) => genome::run(args, a),
         Command::Index(a) => index::run(args, a),

@@ -46,7 +46,7 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
         true => say(args, json(&plan)?)?,
         false => say(args, &plan)?,
     }
-    whole.put()
+    whole.put(args.existing())
 }
 
 /// What a plan is and costs, for programs.

@@ -83,5 +83,5 @@ fn compute(
     remote.delete_job(&job.id)?;
     remote.delete_object(result)?;
     say(args, format!("{}  {}  {value}", output.display(), bytes(whole.size())))?;
-    whole.put()
+    whole.put(args.existing())
 }

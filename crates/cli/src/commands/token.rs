@@ -3,7 +3,7 @@
 use super::print;
 use super::serve_args::{AddToken, ListTokens, MAX_TEXT, RemoveToken, Tokens as Arguments};
 use crate::error::{CliError, InFile, tell};
-use crate::files::{self, Access, Output};
+use crate::files::{self, Access, Existing, Output};
 use std::io::Write;
 use std::path::Path;
 use std::time::SystemTime;
@@ -38,7 +38,7 @@ fn add(a: &AddToken) -> Result<(), CliError> {
     let whole = out.finish()?;
     // Told before the line takes effect: a token that nobody got is in no file.
     print(token.secret())?;
-    whole.put()
+    whole.put(Existing::Replaced)
 }
 
 fn list(a: &ListTokens) -> Result<(), CliError> {
@@ -67,7 +67,7 @@ fn remove(a: &RemoveToken) -> Result<(), CliError> {
     };
     let mut out = Output::create(&a.tokens, Access::Owner)?;
     out.write_all(after.as_bytes()).in_file(&a.tokens)?;
-    out.finish()?.put()?;
+    out.finish()?.put(Existing::Replaced)?;
     tell("a server that runs takes the token until it gets a SIGHUP");
     Ok(())
 }

@@ -233,6 +233,44 @@ fn a_certificate_is_renewed_and_may_be_self_signed() {
     place.fails(&format!("{health} --ca first.pem"), 7, "certificate");
 }
 
+/// The image cannot be built here: its words are run, with the folders and ports of a test.
+#[test]
+fn the_image_serves_and_its_health_check_finds_it() {
+    let place = Place::new();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let image = std::fs::read_to_string(root.join("Dockerfile")).unwrap().replace("\\\n", "");
+    let compose = std::fs::read_to_string(root.join("compose.yml")).unwrap();
+    assert!(["data:/data", "./private:/private:ro", "8443:8443"].iter().all(|words| compose.contains(words)));
+    let words = |start: &str| {
+        let line = image.lines().find(|line| line.starts_with(start)).unwrap();
+        let list: Vec<String> = serde_json::from_str(&line[line.find('[').unwrap()..]).unwrap();
+        let ours = [("0.0.0.0:8443", "127.0.0.1:0"), ("/private/", ""), ("/data", "data")];
+        list.iter().map(|word| ours.iter().fold(word.clone(), |w, (from, to)| w.replace(from, to))).collect::<Vec<_>>()
+    };
+    let monitoring = "127.0.0.1:9443";
+    let serve: Vec<String> = words("CMD ").iter().map(|word| word.replace(monitoring, "127.0.0.1:0")).collect();
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+    place.write("cert.pem", made.cert.pem());
+    place.write("key.pem", made.signing_key.serialize_pem());
+    std::fs::set_permissions(place.path("key.pem"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    place.ok("token add clinic --tokens tokens");
+    let mut command = place.command(&serve.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut told = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("figures at ") {
+        line.clear();
+        assert!(told.read_line(&mut line).unwrap() > 0, "the server ended");
+    }
+    let figures = line.trim().trim_start_matches("figures at http://").trim_end_matches("/metrics").to_owned();
+    let health = words("HEALTHCHECK ")[1..].join(" ").replace(monitoring, &figures);
+    assert!(health.starts_with("health http://127.0.0.1:") && !health.contains("9443"), "{health}");
+    place.ok(&health);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    refused(&place, &health, "whether the server runs");
+}
+
 #[test]
 fn a_full_disk_is_said_in_seconds() {
     let place = Place::new();

@@ -168,7 +168,7 @@ fn what_others_left() {
     place.ok(&PLAN.join(" "));
     assert_eq!(place.files(), [".other.json.Ab12Cd.part", ".plan.json.Ef34Gh.part", "plan.json"]);
     drop(held);
-    place.ok(&PLAN.join(" "));
+    place.ok(&[&PLAN[..], &["--force"]].concat().join(" "));
     assert_eq!(place.files(), [".other.json.Ab12Cd.part", "plan.json"]);
 }
 

@@ -8,11 +8,11 @@ fn flow(place: &Place, (m, k, n): (usize, usize, usize), extension: &str, key: &
     let (a, b) = (values(m * k, 1), values(k * n, 2));
     place.matrix(&format!("a.{extension}"), m, k, &a);
     place.matrix(&format!("b.{extension}"), k, n, &b);
-    let table = place.ok(&format!("plan --left {m}x{k} --right {k}x{n} --max-abs 1 --error 1e-4 -o plan.json"));
+    let table = place.ok(&format!("plan --left {m}x{k} --right {k}x{n} --max-abs 1 --error 1e-4 --force -o plan.json"));
     assert!(table.contains("128-bit security") || table.contains("192-bit") || table.contains("256-bit"), "{table}");
     place.ok("keygen plan.json -o keys --force");
-    place.ok(&format!("encrypt plan.json --keys keys/{key} --as left a.{extension} -o a.ct"));
-    place.ok(&format!("encrypt plan.json --keys keys/{key} --as right b.{extension} -o b.ct"));
+    place.ok(&format!("encrypt plan.json --keys keys/{key} --as left a.{extension} --force -o a.ct"));
+    place.ok(&format!("encrypt plan.json --keys keys/{key} --as right b.{extension} --force -o b.ct"));
     // The server has another folder and no secret key.
     let server = Place::new();
     for name in ["plan.json", "keys/eval.keys", "a.ct", "b.ct"] {
@@ -20,7 +20,7 @@ fn flow(place: &Place, (m, k, n): (usize, usize, usize), extension: &str, key: &
     }
     server.ok("matmul plan.json --keys eval.keys a.ct b.ct -o c.ct");
     std::fs::copy(server.path("c.ct"), place.path("c.ct")).unwrap();
-    place.ok(&format!("decrypt plan.json --keys keys/secret.key c.ct -o c.{extension}"));
+    place.ok(&format!("decrypt plan.json --keys keys/secret.key c.ct --force -o c.{extension}"));
     let (rows, cols, c) = place.load(&format!("c.{extension}"));
     assert_eq!((rows, cols), (m, n));
     largest_difference(&c, &product(m, k, n, &a, &b))
@@ -72,7 +72,7 @@ fn releases_are_counted_in_the_keys_file() {
     place.ok("matmul plan.json --keys keys/eval.keys a.ct b.ct -o c.ct");
     let want = product(3, 4, 2, &a, &b);
     std::fs::copy(place.path("keys/secret.key"), place.path("before.key")).unwrap();
-    let decrypt = "decrypt plan.json --keys keys/secret.key c.ct -o c.npy";
+    let decrypt = "decrypt plan.json --keys keys/secret.key c.ct -o c.npy --force";
     // One forgotten word is no private decryption.
     place.fails(decrypt, 4, "--release what others will see, with --private");
     let both = format!("{decrypt} --release --private");
@@ -184,14 +184,14 @@ fn plans_of_every_kind() {
         "line 1, column 1 is no integer",
     );
     place.ok("encrypt plan.json --keys keys/public.key --as A a.npy -o p.ct");
-    place.ok("run plan.json --keys keys/eval.keys A=p.ct B=b.ct -o c.ct");
+    place.ok("run plan.json --keys keys/eval.keys A=p.ct B=b.ct --force -o c.ct");
     place.ok("decrypt plan.json --keys keys/secret.key c.ct -o c2.csv");
     assert_eq!(place.load("c2.csv"), (3, 2, product(3, 4, 2, &turned, &b)));
 
-    place.ok("plan --expression table.json --error 0.1 -o plan.json");
+    place.ok("plan --expression table.json --error 0.1 --force -o plan.json");
     place.ok("keygen plan.json -o keys --force");
     place.ok("encrypt plan.json --keys keys/secret.key --as X a.npy -o x.ct");
-    place.fails("encrypt plan.json --keys keys/public.key --as X a.npy -o p.ct", 4, "noise of the secret key");
+    place.fails("encrypt plan.json --keys keys/public.key --as X a.npy -o y.ct", 4, "noise of the secret key");
     place.ok("run plan.json --keys keys/eval.keys X=x.ct -o m.ct");
     place.ok("decrypt plan.json --keys keys/secret.key m.ct -o m.csv");
     let (rows, columns, found) = place.load("m.csv");

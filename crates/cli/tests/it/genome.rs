@@ -46,7 +46,7 @@ fn a_real_panel_between_two_folders() {
     client.ok(&query);
     carry(&client, &server, &["q"]);
     server.ok("genome search panel q --store tables --memory 1kB -o a");
-    let text = server.ok("genome search panel q --store tables -o a");
+    let text = server.ok("genome search panel q --store tables --force -o a");
     assert!(text.contains("4 to choose among starts"), "{text}");
     assert!(exists(&server.path("tables")));
     carry(&server, &client, &["a"]);
@@ -89,7 +89,7 @@ impl Asked {
     fn query(&self, more: &str) {
         let keys = self.keys;
         self.place.ok(&format!(
-            "genome query panel.sites --keys {keys}/secret.key --variants mine.vcf --region 7:10-70 {more} -o q"
+            "genome query panel.sites --keys {keys}/secret.key --variants mine.vcf --region 7:10-70 {more} --force -o q"
         ));
     }
 
@@ -110,12 +110,12 @@ fn the_trie_protocol() {
     let asked = Asked::new("trie");
     let place = &asked.place;
     asked.query("--sample C --hap 1 --circuit-private");
-    place.fails("genome search panel q -o a", 4, "eval");
+    place.fails("genome search panel q --force -o a", 4, "eval");
     place.ok("genome search panel q --keys trie/eval.keys -o a");
     asked.require("C", "1", "5", "partial");
     // Shared by two.
     asked.query("--sample C --hap 1 --eps 2");
-    place.ok("genome search panel q -o a");
+    place.ok("genome search panel q --force -o a");
     // Only one haplotype begins as C's first does.
     asked.require("C", "1", "0", "none");
     place.fails("genome keygen -o trie", 2, "--force");
@@ -132,16 +132,16 @@ fn the_lookup_protocol() {
     let place = &asked.place;
     place.ok("genome keygen --protocol trie --sites 7 -o trie");
     asked.query("--sample B --hap 2");
-    place.fails("genome search panel q -o a", 4, "keys");
+    place.fails("genome search panel q --force -o a", 4, "keys");
     place.fails("genome search panel q --keys trie/eval.keys -o a", 4, "keys");
-    place.ok("genome search panel q --keys lookup/eval.keys -o a");
+    place.ok("genome search panel q --keys lookup/eval.keys --force -o a");
     asked.require("B", "2", "7", "full");
     place.fails("genome answer panel.sites --keys trie/secret.key q.private a", 4, "protocol");
     // A panel of one's own, on a server that learns nothing of it.
     place.ok("genome panel encrypt panel --keys lookup/secret.key --region 7:10-10 --sites 7 -o tables");
-    place.ok("genome search tables q --keys lookup/eval.keys -o a");
+    place.ok("genome search tables q --keys lookup/eval.keys --force -o a");
     asked.require("B", "2", "7", "full");
-    place.ok("genome search tables q --keys lookup/eval.keys --memory 1GB -o a");
+    place.ok("genome search tables q --keys lookup/eval.keys --memory 1GB --force -o a");
     place.fails("genome search tables q --keys lookup/eval.keys --memory 1kB -o b", 6, "allow as many");
     place.fails(
         "genome panel encrypt panel --keys lookup/secret.key --region 7:10-10 --sites 7 -o tables",
@@ -220,7 +220,7 @@ fn refusals() {
     let few = "genome query panel.sites --keys keys/secret.key --variants few.vcf --sample A --region 7:10-40";
     place.fails(&format!("{few} -o q"), 3, "7:30");
     place.ok(&format!("{few} --absent-is-reference -o q"));
-    place.ok("genome search panel q -o a");
+    place.ok("genome search panel q --force -o a");
     // Damage, strangers, and files of another kind.
     let damage = |name: &str, to: &str| {
         let mut bytes = place.read(name);

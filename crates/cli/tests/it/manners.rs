@@ -45,7 +45,8 @@ fn names_and_separators_come_back() {
     place.fails("decrypt plan.json --keys keys/secret.key c.ct --rows rows.csv -o c.npy", 2, "written as .csv");
     place.ok("decrypt plan.json --keys keys/secret.key c.ct --columns b.tsv -o c.tsv");
     assert!(text(place.read("c.tsv")).starts_with("x\ty\n"));
-    for (name, remedy) in [("x.csv.gz", "gunzip"), ("x.parquet", "read_parquet"), ("x.xlsx", "as .csv"), ("x", ".tsv")]
+    for (name, remedy) in
+        [("x.parquet", "read_parquet"), ("x.xlsx", "as .csv"), ("x", ".tsv"), ("x.gz", ".gz after it")]
     {
         place.fails(&format!("encrypt plan.json --keys keys/public.key --as right {name} -o b2.ct"), 2, remedy);
     }
@@ -122,6 +123,103 @@ fn every_kind_of_file_is_told() {
     place.write("other.json", "{\"a\": 1}");
     place.fails("info other.json", 5, "no plan");
     place.fails("info nowhere", 7, "check the path");
+}
+
+/// Tables and arrays packed by gzip, by their names and from a pipe.
+#[test]
+fn packed_files_are_read() {
+    let place = Place::new();
+    let packed = |bytes: &[u8]| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    };
+    place.write("a.csv.gz", packed(b"name,x,y\nanna,1,2\nben,3,4\n"));
+    place.write("b.tsv.gz", packed(b"x y\tz\n1\t2\n3\t5\n"));
+    let doubles: Vec<u8> = [1.0f64, 2.0, 3.0, 5.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    place.write("b.npy.gz", packed(&npy("<f8", false, "(2, 2)", &doubles)));
+    place.ok("plan --left 2x2 --right 2x2 --integers --max-abs 5 -o plan.json");
+    place.ok("keygen plan.json -o keys");
+    place.ok("encrypt plan.json --keys keys/public.key --as left a.csv.gz -o a.ct");
+    for name in ["b.tsv.gz", "b.npy.gz", "-"] {
+        let words = format!("encrypt plan.json --keys keys/public.key --as right {name} -o b.ct --force");
+        piped(&place, &words, &place.read("b.tsv.gz"));
+        place.ok("matmul plan.json --keys keys/eval.keys a.ct b.ct -o c.ct --force");
+        place.ok("decrypt plan.json --keys keys/secret.key c.ct --rows a.csv.gz --columns b.tsv.gz -o c.csv --force");
+        assert_eq!(text(place.read("c.csv")), ",x y,z\nanna,7,12\nben,15,26\n", "{name}");
+    }
+    assert!(place.ok("info a.csv.gz").contains("x, y"));
+    place.fails("decrypt plan.json --keys keys/secret.key c.ct -o d.csv.gz", 2, "pack it with gzip");
+    place.write("cut.csv.gz", &place.read("a.csv.gz")[..20]);
+    place.fails("encrypt plan.json --keys keys/public.key --as left cut.csv.gz -o d.ct", 5, "ends too early");
+}
+
+#[test]
+fn thousands_that_are_set_apart() {
+    let place = Place::new();
+    place.ok("plan --left 2x2 --right 2x2 --max-abs 2000 --error 1 -o plan.json");
+    place.ok("keygen plan.json -o keys");
+    for line in ["\"1,000.5\",2", "1_000,2"] {
+        place.write("a.csv", format!("{line}\n3,4\n"));
+        let phrase = "a.csv: line 1, column 1 is not a number; write thousands without a separator, as 1000.5";
+        place.fails("encrypt plan.json --keys keys/public.key --as left a.csv -o a.ct", 3, phrase);
+    }
+}
+
+/// Every output of every subcommand: what is there stays, and nothing is computed.
+#[test]
+fn no_file_is_replaced_unasked() {
+    let place = Place::new();
+    for (words, outputs) in [
+        ("plan --left 2x2 --right 2x2 -o OUT", &["OUT"][..]),
+        ("keygen p -o OUT", &["OUT/secret.key", "OUT/public.key", "OUT/eval.keys"]),
+        ("encrypt p --keys k --as left a.npy -o OUT", &["OUT"]),
+        ("matmul p --keys k a b -o OUT", &["OUT"]),
+        ("run p --keys k a b -o OUT", &["OUT"]),
+        ("decrypt p --keys k c -o OUT.npy", &["OUT.npy"]),
+        ("bits keygen -o OUT", &["OUT/secret.key", "OUT/eval.keys"]),
+        ("bits encrypt --keys k x.csv -o OUT", &["OUT"]),
+        ("bits run --keys k add x y -o OUT", &["OUT"]),
+        ("bits decrypt --keys k x -o OUT.csv", &["OUT.csv"]),
+        ("genome panel build a.vcf -o OUT", &["OUT", "OUT.sites"]),
+        ("genome keygen -o OUT", &["OUT/secret.key", "OUT/eval.keys"]),
+        ("genome query s --keys k --variants v --sample A --region 7:1-2 -o OUT", &["OUT", "OUT.private"]),
+        ("genome search p q -o OUT", &["OUT"]),
+        ("genome answer s --keys k q a -o OUT", &["OUT"]),
+        ("index plan --d 8 --rows 9 --above 0.9 -o OUT", &["OUT"]),
+        ("index keygen p -o OUT", &["OUT/secret.key", "OUT/eval.keys"]),
+        ("index query p --keys k v.npy -o OUT", &["OUT"]),
+        ("index count p --keys k t q -o OUT", &["OUT"]),
+        ("index fetch p --keys k t q -o OUT", &["OUT"]),
+        ("index scores p --keys k t q -o OUT", &["OUT"]),
+        ("man OUT", &["OUT/sudare.1"]),
+    ] {
+        for (i, output) in outputs.iter().enumerate() {
+            let name = |text: &str| text.replace("OUT", &format!("out{i}-{}", words.replace([' ', '/'], "_").len()));
+            let file = name(output);
+            std::fs::create_dir_all(place.path(&file).parent().unwrap()).unwrap();
+            place.write(&file, "precious");
+            place.fails(&name(words), 2, &format!("{file}: is there already; name another output, or add --force"));
+            std::fs::remove_file(place.path(&file)).unwrap();
+        }
+    }
+    place.write("p.json", "precious");
+    place.ok("plan --left 2x2 --right 2x2 --force -o p.json");
+    assert_ne!(place.read("p.json"), b"precious");
+}
+
+#[test]
+fn a_manual_page_of_every_subcommand() {
+    let place = Place::new();
+    assert!(place.ok("man share/man/man1").contains("pages"));
+    let page = |name: &str| text(place.read(&format!("share/man/man1/{name}.1")));
+    let first = page("sudare");
+    assert!(first.starts_with(".ie") && first.contains(".TH sudare 1") && first.contains("Exit codes"), "{first}");
+    for name in ["plan", "encrypt", "bits-run", "genome-panel-build", "index-store", "serve", "token-add", "man"] {
+        let page = page(&format!("sudare-{name}"));
+        assert!(page.contains(".SH SYNOPSIS") && page.contains(&name.replace('-', " ")), "{page}");
+    }
+    assert!(!place.path("share/man/man1/sudare-help.1").exists());
 }
 
 #[test]
@@ -232,8 +330,8 @@ fn bits_are_computed_with() {
     place.ok("bits encrypt --keys keys/secret.key --dtype int16 x.csv -o x.ct");
     place.ok("bits encrypt --keys keys/secret.key --dtype int16 y.csv -o y.ct");
     let decrypted = |operation: &str| {
-        place.ok(&format!("bits run --keys keys/eval.keys {operation} -o z.ct"));
-        place.ok("bits decrypt --keys keys/secret.key z.ct -o z.csv");
+        place.ok(&format!("bits run --keys keys/eval.keys {operation} --force -o z.ct"));
+        place.ok("bits decrypt --keys keys/secret.key z.ct --force -o z.csv");
         text(place.read("z.csv"))
     };
     assert_eq!(decrypted("add x.ct y.ct"), "205,-7\n14,199\n");
@@ -245,7 +343,7 @@ fn bits_are_computed_with() {
     place.fails("bits run --keys keys/eval.keys plus x.ct y.ct -o w.ct", 2, "bitwise_and");
     place.fails("bits run --keys keys/eval.keys add x.ct -o w.ct", 2, "takes two arrays");
     place.fails("bits run --keys keys/eval.keys add x.ct 40000 -o w.ct", 2, "no int16");
-    place.fails("bits keygen -o keys --parameters gate", 2, "gates");
+    place.fails("bits keygen -o other --parameters gate", 2, "gates");
     place.ok("bits keygen --parameters insecure_test_gates -o gates");
     place.fails("bits run --keys gates/eval.keys add x.ct y.ct -o w.ct", 4, "other parameters");
     place.fails("bits keygen --parameters insecure_test -o keys", 2, "--force");

@@ -114,9 +114,10 @@ fn an_old_output_survives() {
     let place = prepared();
     place.write("out.npy", "precious");
     place.write("bad.ct", "rubbish");
-    place.fails("decrypt plan.json --keys keys/secret.key bad.ct -o out.npy", 5, "bad.ct");
+    place.fails("decrypt plan.json --keys keys/secret.key c.ct -o out.npy", 2, "out.npy: is there already");
+    place.fails("decrypt plan.json --keys keys/secret.key bad.ct --force -o out.npy", 5, "bad.ct");
     assert_eq!(place.read("out.npy"), b"precious");
-    place.ok("decrypt plan.json --keys keys/secret.key c.ct -o out.npy");
+    place.ok("decrypt plan.json --keys keys/secret.key c.ct --force -o out.npy");
     assert_ne!(place.read("out.npy"), b"precious");
 }
 
@@ -211,11 +212,14 @@ fn a_secret_key_is_not_replaced() {
             "decrypt plan.json --keys keys/secret.key c.ct",
             "bits encrypt --keys bits/secret.key --dtype uint8 bits.npy",
         ] {
-            let words = format!("{words} -o {key}");
-            let out = place.run(&words.split(' ').collect::<Vec<_>>());
-            assert_eq!(out.status.code(), Some(2), "{words}: {}", String::from_utf8_lossy(&out.stderr));
+            // For some of them the key is an input, too.
+            for force in ["", " --force"] {
+                place.fails(&format!("{words} -o {key}{force}"), 2, key);
+            }
         }
-        place.fails(&format!("plan --left 3x4 --right 4x2 --error 1e-4 -o {key}"), 2, "holds a secret key");
+        let plan = format!("plan --left 3x4 --right 4x2 --error 1e-4 -o {key}");
+        place.fails(&plan, 2, "there is a key already");
+        place.fails(&format!("{plan} --force"), 2, "holds a secret key");
     }
     place.ok("decrypt plan.json --keys keys/secret.key c.ct -o c.npy");
     place.ok("bits encrypt --keys bits/secret.key --dtype uint8 bits.npy -o bits.ct");
