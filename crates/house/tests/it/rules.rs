@@ -334,7 +334,7 @@ fn no_lock_that_a_fork_can_leave_shut() {
     let crates: Vec<&str> = LIBRARIES.iter().copied().chain(["py"]).collect();
     only("cells filled under a lock", &crates, &["OnceLock", "LazyLock", "OnceCell", "Once::call"], &[]);
     let locked: Vec<&str> = LOCKED.iter().map(|(file, _)| *file).collect();
-    only("locks", &crates, &[": Mutex<", ": RwLock<"], &locked);
+    only("locks", &crates, &[": Mutex<", ": RwLock<", "sync::Mutex<", "sync::RwLock<"], &locked);
 }
 
 /// Files with a lock in a value that no forked process uses, and why not.
@@ -355,7 +355,7 @@ const LOCKED: &[(&str, &str)] = &[
 /// it, and what an expression is made of. Whoever needs another file asks `Operation` a question there.
 #[test]
 fn an_operation_is_told_once() {
-    const MOST: usize = 5;
+    const MOST: usize = 4;
     let code = sources(&["expr", "methods", "plan", "session", "genome", "serve", "cli", "py"]);
     let (_, list) = code.iter().find(|(file, _)| file == "expr/src/operation.rs").unwrap();
     let list = list.split("pub enum Operation {").nth(1).unwrap().split("\n}").next().unwrap();
