@@ -254,3 +254,91 @@ pub(super) fn simulated(request: &Request, blocks: Blocks, params: &IntegerParam
     };
     Ok(Simulation { ledger: e.backend().ledger(), sizes: values.iter().map(size).collect(), noise })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::{EncryptionKey, ExactEngine, ExactOperand, ExactPlan, ExactValue, candidates};
+    use sudare_expr::{Expr, InputSpec, Matrix, Node, Operation};
+    use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+    use sudare_rlwe::security::Security;
+
+    fn evaluated(engine: &ExactEngine, batch: usize) -> Vec<ExactValue> {
+        let secret = SecretKey::generate(engine.params()).unwrap();
+        let public = KeyGenerator::new(&secret).unwrap().public_key().unwrap();
+        let expr = engine.plan().request().expr();
+        let mut values: Vec<ExactValue> = Vec::new();
+        for (node, at) in expr.nodes().iter().enumerate() {
+            let ((rows, cols), operands) = (expr.info(node).shape, at.operands.iter().map(|o| &values[*o]));
+            let matrix = |t: usize| Matrix::<i128>::from_fn(rows, cols, |i, j| ((i * 7 + j * 3 + t) % 9) as i128 - 4);
+            let matrices: Vec<_> = (0..batch).map(|t| matrix(t).unwrap()).collect();
+            let value = match (at.operation.input(), expr.is_plain(node)) {
+                (Some(_), true) => ExactValue::Plain(matrices),
+                (Some(_), false) => {
+                    let key = EncryptionKey::Public(&public);
+                    ExactValue::Encrypted(engine.encrypt(node, &matrices, key, &|_, _| {}).unwrap())
+                }
+                (None, _) => {
+                    let operands = operands.map(|value| match value {
+                        ExactValue::Plain(matrices) => ExactOperand::Plain(matrices),
+                        ExactValue::Encrypted(lists) => {
+                            ExactOperand::Encrypted(lists.iter().map(Vec::as_slice).collect())
+                        }
+                    });
+                    engine.evaluate(node, secret.id(), &operands.collect::<Vec<_>>()).unwrap()
+                }
+            };
+            values.push(value);
+        }
+        values
+    }
+
+    /// The same lines on ciphertexts: levels, parts, counts and noise bounds are those of the simulation to the last bit.
+    #[test]
+    fn simulation_is_the_run_of_integers() {
+        let (m, k, n, batch) = (5, 40, 3, 2);
+        let int = |name: &str, shape| InputSpec::integers(name, shape, 4);
+        let plain = |input: InputSpec| InputSpec { plain: true, ..input };
+        let product = |ops: &[Node]| {
+            let begin = [Node::input(0), Node::input(1), Node::new(Operation::Matmul, &[0, 1])];
+            [begin.as_slice(), ops].concat()
+        };
+        let shapes = [int("A", (m, k)), int("B", (k, n))];
+        let with = |other: InputSpec| [shapes.as_slice(), &[other]].concat();
+        let (number, other) = ([Node::new(Operation::Shift { by: 3.0 }, &[2])], Node::input(2));
+        let cases = [
+            (shapes.to_vec(), product(&number)),
+            (vec![shapes[0].clone(), plain(shapes[1].clone())], product(&[])),
+            (with(int("C", (m, n))), product(&[other.clone(), Node::new(Operation::Sub, &[3, 2])])),
+            (with(plain(int("C", (m, n)))), product(&[other, Node::new(Operation::Add, &[2, 3])])),
+            (
+                vec![int("A", (m, n)), int("B", (m, n))],
+                vec![
+                    Node::input(0),
+                    Node::input(1),
+                    Node::new(Operation::Mul, &[0, 1]),
+                    Node::new(Operation::Sum { axis: 0 }, &[2]),
+                ],
+            ),
+        ];
+        for (inputs, nodes) in cases {
+            let output = nodes.len() - 1;
+            let request = Request::new(Expr::new(inputs, nodes, output).unwrap(), batch, Security::Bits128).unwrap();
+            let specs = candidates(&request, |work, log_n| work.pass * f64::from(log_n).exp2());
+            for spec in specs.first().into_iter().chain(specs.last()) {
+                let plan = ExactPlan::new(request.clone(), spec).unwrap();
+                let engine = ExactEngine::new(plan);
+                let value = evaluated(&engine, batch).pop().unwrap();
+                let ExactValue::Encrypted(lists) = value else { panic!("{spec:?}") };
+                assert_eq!(lists.iter().map(Vec::len).sum::<usize>(), engine.plan().size(output).count, "{spec:?}");
+                for (list, params) in lists.iter().zip(engine.moduli()) {
+                    let run = simulated(&request, spec.blocks, params).unwrap();
+                    for c in list {
+                        let found = (c.level(), c.parts().len(), c.noise());
+                        assert_eq!(found, (run.sizes[output].level, run.sizes[output].parts, run.noise), "{spec:?}");
+                    }
+                }
+            }
+        }
+    }
+}
