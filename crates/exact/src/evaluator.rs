@@ -8,7 +8,7 @@ use crate::error::{ExactError, parameters};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use sudare_ring::{Eval, Poly, RingError};
+use sudare_ring::{Eval, Poly, RingError, threads};
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySource;
 use sudare_rlwe::simulated::Simulated;
@@ -180,7 +180,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// # Errors
     /// As [`Evaluator::add`].
     pub fn add_plain(&self, a: &CiphertextOf<S, B>, p: &Plaintext) -> Result<CiphertextOf<S, B>, ExactError> {
-        self.combine_plain("addition of a plaintext", a, p, false)
+        self.add_made(a, || Ok(p))
     }
 
     /// `a − p`.
@@ -188,21 +188,48 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     /// # Errors
     /// As [`Evaluator::add`].
     pub fn sub_plain(&self, a: &CiphertextOf<S, B>, p: &Plaintext) -> Result<CiphertextOf<S, B>, ExactError> {
-        self.combine_plain("subtraction of a plaintext", a, p, true)
+        self.sub_made(a, || Ok(p))
     }
 
-    fn combine_plain(
+    /// `a + p` of a plaintext that a simulation does not ask for.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`]; those of `make`.
+    pub fn add_made<'p>(
+        &self,
+        a: &CiphertextOf<S, B>,
+        make: impl FnOnce() -> Result<&'p Plaintext, ExactError>,
+    ) -> Result<CiphertextOf<S, B>, ExactError> {
+        self.combine_plain("addition of a plaintext", a, make, false)
+    }
+
+    /// `a − p`, as [`Evaluator::add_made`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sub_made<'p>(
+        &self,
+        a: &CiphertextOf<S, B>,
+        make: impl FnOnce() -> Result<&'p Plaintext, ExactError>,
+    ) -> Result<CiphertextOf<S, B>, ExactError> {
+        self.combine_plain("subtraction of a plaintext", a, make, true)
+    }
+
+    fn combine_plain<'p>(
         &self,
         operation: &'static str,
         a: &CiphertextOf<S, B>,
-        p: &Plaintext,
+        make: impl FnOnce() -> Result<&'p Plaintext, ExactError>,
         minus: bool,
     ) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check(a)?;
-        self.params.require("the plaintext", &p.params)?;
         let noise = a.noise + self.params.noise().message();
         check_fits(&self.params, operation, a.level(), noise)?;
-        let make = || Ok::<_, RlweError>(p.addend(a.level(), a.factor).into_eval());
+        let make = || {
+            let p = make()?;
+            self.params.require("the plaintext", &p.params)?;
+            Ok::<_, ExactError>(p.addend(a.level(), a.factor).into_eval())
+        };
         let addend = self.backend().prepare(a.level(), Over::Q, make)?;
         let sum = if minus { self.inner.sub_poly(a.inner(), &addend) } else { self.inner.add_poly(a.inner(), &addend) };
         Ok(a.with(sum?, noise))
@@ -424,6 +451,31 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
     ) -> Result<CiphertextOf<S, B>, ExactError> {
         self.check_dot(a, b)?;
         S::product_relin(self, a, b)
+    }
+
+    /// What a circuit makes of each of `count` lists of operands, which `operands` names, on all threads: it gets the list's
+    /// number. In a simulation the first stands for all, and its result is `count` ciphertexts.
+    ///
+    /// # Errors
+    /// Those of the circuit.
+    pub fn each<'c, E: Send>(
+        &self,
+        count: usize,
+        operands: impl Fn(usize) -> Vec<&'c CiphertextOf<S, B>> + Sync,
+        circuit: impl Fn(usize, &[&CiphertextOf<S, B>]) -> Result<CiphertextOf<S, B>, E> + Sync,
+    ) -> Result<Vec<CiphertextOf<S, B>>, E>
+    where
+        B::Ciphertext: 'c,
+    {
+        let first = if count > 0 { operands(0) } else { Vec::new() };
+        if let Some(taken) = self.backend().taken(&inners(&first), count).filter(|_| count > 0) {
+            let list: Vec<_> = first.iter().zip(taken).map(|(c, inner)| c.with(inner, c.noise)).collect();
+            let made = circuit(0, &list.iter().collect::<Vec<_>>())?;
+            drop(list);
+            let all = self.backend().assembled(made.inner(), count).unwrap_or_else(|| made.inner().clone());
+            return Ok(vec![made.with(all, made.noise)]);
+        }
+        threads::map(count, |i| circuit(i, &operands(i))).into_iter().collect()
     }
 
     fn check_dot(&self, a: &[&CiphertextOf<S, B>], b: &[&CiphertextOf<S, B>]) -> Result<(), ExactError> {

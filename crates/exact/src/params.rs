@@ -11,7 +11,7 @@ use sudare_ring::kernel::MIN_DEGREE;
 use sudare_ring::memo::Memo;
 use sudare_ring::ops::Division;
 use sudare_ring::prime::{is_prime, ntt_primes};
-use sudare_ring::{Limb, PlainModulus, RingError, RnsBasis, Shoup};
+use sudare_ring::{Limb, Modulus, PlainModulus, RingError, RnsBasis, Shoup};
 use sudare_rlwe::{Params, RlweError, ScalingTables};
 
 /// Bits of the auxiliary primes of BFV products: the largest that need no reduction within a
@@ -24,8 +24,10 @@ type DivisionKey = (usize, usize, bool, u64);
 struct Inner {
     params: Params,
     t: PlainModulus,
-    /// The transform modulo t, where t has slots: of degree N, or of N/2 for polynomials in X².
-    slots: Option<Limb>,
+    /// Slots of t, where it has them: N, or N/2 for polynomials in X².
+    slots: Option<usize>,
+    /// The transform modulo t of this degree. Tables are made when somebody asks for them: a simulation does not.
+    slot_transform: Memo<(), Limb>,
     /// t^−1 modulo each data prime.
     t_inv: Vec<Shoup>,
     /// t modulo each data prime.
@@ -34,8 +36,9 @@ struct Inner {
     q_mod_t: Vec<u64>,
     /// The plaintext factor of fresh and switched BGV ciphertexts at each level.
     bgv_factor: Vec<u64>,
-    /// The auxiliary basis of BFV products.
-    aux: RnsBasis,
+    /// Primes of the auxiliary basis of BFV products, and the basis.
+    aux_primes: Vec<u64>,
+    aux: Memo<(), RnsBasis>,
     noise: NoiseModel,
     /// For the norms of plaintexts that multiply; built when the first does.
     embedding: Memo<(), Embedding>,
@@ -57,29 +60,30 @@ impl IntegerParams {
     /// prime, or leaves no room for a message at the top level; `RlweError::Ring`.
     pub fn new(params: &Params, t: u64) -> Result<Self, ExactError> {
         let modulus = PlainModulus::new(t)?;
-        if let Some(q) = params.q().primes().find(|q| t.is_multiple_of(*q)) {
+        let primes: Vec<u64> = (0..=params.max_level()).map(|level| params.prime_at(level)).collect();
+        if let Some(q) = primes.iter().find(|q| t.is_multiple_of(**q)) {
             return Err(parameters(format!("plaintext modulus {t} shares the factor {q} with the ciphertext modulus")));
         }
         let n = params.degree();
-        let aux = auxiliary_basis(params, t)?;
-        let noise = NoiseModel::new(params.sketch().clone(), t, aux.primes().map(|p| p as f64));
+        let log_q = primes.iter().map(|q| (*q as f64).log2()).sum();
+        let aux_primes = auxiliary_primes(params, primes.clone(), log_q, t)?;
+        let noise = NoiseModel::new(params.sketch().clone(), t, aux_primes.iter().map(|p| *p as f64));
         if !noise.fits(params.max_level(), noise.secret_encryption() + noise.message()) {
             return Err(parameters(format!(
                 "a modulus of {:.0} bits holds no fresh ciphertext of plaintext modulus {t} at N = {n}",
-                params.q().log2_product()
+                log_q
             )));
         }
         let of_degree = |n: usize| is_prime(t) && t % (2 * n as u64) == 1;
-        let slots =
-            [n, n / 2].into_iter().find(|n| *n >= MIN_DEGREE && of_degree(*n)).map(|n| Limb::new(t, n)).transpose()?;
-        let t_inv = params.q().moduli().map(|q| Ok(q.shoup(q.inverse(t)?)));
+        let slots = [n, n / 2].into_iter().find(|n| *n >= MIN_DEGREE && of_degree(*n));
+        let moduli = primes.iter().map(|q| Modulus::new(*q)).collect::<Result<Vec<_>, _>>()?;
+        let t_inv = moduli.iter().map(|q| Ok(q.shoup(q.inverse(t)?)));
         let t_inv = t_inv.collect::<Result<_, RingError>>()?;
-        let t_mod_q = params.q().moduli().map(|q| q.shoup(t)).collect();
-        let q_mod_t: Vec<u64> = params
-            .q()
-            .primes()
+        let t_mod_q = moduli.iter().map(|q| q.shoup(t)).collect();
+        let q_mod_t: Vec<u64> = primes
+            .iter()
             .scan(1 % t, |product, q| {
-                *product = modulus.mul(*product, q);
+                *product = modulus.mul(*product, *q);
                 Some(*product)
             })
             .collect();
@@ -88,11 +92,13 @@ impl IntegerParams {
             params: params.clone(),
             t: modulus,
             slots,
+            slot_transform: Memo::new(),
             t_inv,
             t_mod_q,
             q_mod_t,
             bgv_factor,
-            aux,
+            aux_primes,
+            aux: Memo::new(),
             noise,
             embedding: Memo::new(),
             divisions: Memo::new(),
@@ -122,7 +128,7 @@ impl IntegerParams {
 
     /// Values in slots: N, or N/2 where t is ≡ 1 modulo N alone. N without slots.
     pub fn slots(&self) -> usize {
-        self.0.slots.as_ref().map_or(self.degree(), Limb::degree)
+        self.0.slots.unwrap_or(self.degree())
     }
 
     /// Slots in a row, half of them. Rotations turn both rows.
@@ -154,7 +160,11 @@ impl IntegerParams {
     }
 
     pub(crate) fn slot_transform(&self) -> Result<&Limb, ExactError> {
-        self.0.slots.as_ref().ok_or(ExactError::NoSlots { modulus: self.t(), degree: self.degree() })
+        let slots = self.0.slots.ok_or(ExactError::NoSlots { modulus: self.t(), degree: self.degree() })?;
+        match self.0.slot_transform.get(&()) {
+            Some(made) => Ok(made),
+            None => Ok(self.0.slot_transform.insert((), Limb::new(self.t(), slots)?)),
+        }
     }
 
     pub(crate) fn t_inv(&self, level: usize) -> &[Shoup] {
@@ -230,7 +240,11 @@ impl IntegerParams {
             return Ok(found.clone());
         }
         let q = self.0.params.q();
-        let made = ScalingTables::new(&q.prefix(high + 1), &q.prefix(low + 1), &self.0.aux.prefix(aux), self.t())?;
+        let basis = match self.0.aux.get(&()) {
+            Some(made) => made,
+            None => self.0.aux.insert((), RnsBasis::new(self.degree(), &self.0.aux_primes)?),
+        };
+        let made = ScalingTables::new(&q.prefix(high + 1), &q.prefix(low + 1), &basis.prefix(aux), self.t())?;
         Ok(self.0.products.insert((high, low, aux), Arc::new(made)).clone())
     }
 
@@ -265,19 +279,17 @@ impl fmt::Debug for IntegerParams {
 }
 
 /// Primes of their own, enough to hold Q with twenty bits to spare at every level.
-fn auxiliary_basis(params: &Params, t: u64) -> Result<RnsBasis, ExactError> {
-    let n = params.degree();
-    let mut taken: Vec<u64> = params.q().primes().chain(params.p().primes()).collect();
-    let count = ((params.q().log2_product() + 24.0) / (f64::from(AUX_BITS) - 0.1)).ceil() as usize;
-    let mut primes = Vec::with_capacity(count);
-    while primes.len() < count {
-        let prime = ntt_primes(n, AUX_BITS, 1, &taken)?[0];
-        taken.push(prime);
-        if !t.is_multiple_of(prime) {
-            primes.push(prime);
-        }
+fn auxiliary_primes(params: &Params, mut taken: Vec<u64>, log_q: f64, t: u64) -> Result<Vec<u64>, ExactError> {
+    // Tables of special primes are built only where there are some.
+    if !params.literal().p_bits.is_empty() {
+        taken.extend(params.p().primes());
     }
-    Ok(RnsBasis::new(n, &primes)?)
+    let count = ((log_q + 24.0) / (f64::from(AUX_BITS) - 0.1)).ceil() as usize;
+    // One of this size can divide t.
+    let mut primes = ntt_primes(params.degree(), AUX_BITS, count + 1, &taken)?;
+    primes.retain(|prime| !t.is_multiple_of(*prime));
+    primes.truncate(count);
+    Ok(primes)
 }
 
 /// Plaintext factors by level: 1 at the top; a product of two ciphertexts at a level, switched as

@@ -155,7 +155,6 @@ pub fn evaluate<B: Backend>(
     let (layouts, layout, apart) = (&graph.layouts, &graph.layouts[at], graph.unrelated[at]);
     let (operation, of) = expr.nodes()[at].parts();
     match (operation, of, prepared, operands) {
-        (Operation::Neg, _, _, [a]) => layout.map(e, *a, |c| e.negate(c)),
         (Operation::Bounded { .. }, _, _, [a]) => Ok(a.to_vec()),
         // The second operand is the polynomial's variable, which is not worked with.
         (Operation::Approximation { error, .. }, _, _, [a, _]) => {
@@ -165,16 +164,6 @@ pub fn evaluate<B: Backend>(
             };
             Ok(a.to_vec().into_iter().map(further).collect())
         }
-        (Operation::Take { axis: along, lines }, &[of], _, [a]) => layouts[of].take(e, (axis(*along), lines), true, *a),
-        (&Operation::Repeat { axis: along, size }, &[of], _, [a]) => layouts[of].repeat(e, axis(along), size, *a),
-        (&Operation::Scale { by }, _, _, [a]) if is_integer(by) => layout.map(e, *a, |c| e.mul_integer(c, by as i64)),
-        (&Operation::Scale { by }, _, _, [a]) => layout.map(e, *a, |c| e.mul_constant(c, by)),
-        // Only the matrix itself: what is beside it stays zero.
-        (&Operation::Shift { by }, _, _, [a]) => layout.shift(e, *a, by),
-        (Operation::Transpose, &[of], Prepared::Transposition(map), [a]) => {
-            layouts[of].transpose(e, map.as_deref(), *a)
-        }
-        (&Operation::Sum { axis: along }, &[of], _, [a]) => layouts[of].sum(e, axis(along), *a),
         (Operation::Matmul, &[left, right], Prepared::Cube(cube), [a, b]) => {
             matmul(e, cube, (&layouts[left], *a), (&layouts[right], *b), apart)
         }
@@ -198,7 +187,54 @@ pub fn evaluate<B: Backend>(
                 Ok(sum.with_spread(spread))
             })
         }
+        (operation, &[of], prepared, [a]) => {
+            let map = || Ok(if let Prepared::Transposition(map) = prepared { map.as_deref() } else { None });
+            of_one(e, operation, &layouts[of], map, true, *a)
+        }
         (operation, ..) => Err(no_circuit(operation)),
+    }
+}
+
+/// An operation on the tiles of one matrix, for expressions and contexts. A transpose asks for the map of its layout
+/// ([`TileLayout::transposition`]). Slices rotate by the distances of lines if `planned`, otherwise by powers of two.
+///
+/// # Errors
+/// [`MatrixError::NoPlan`] for an operation that circuits do not have, [`MatrixError::He`]; those of `map`.
+pub fn of_one<'m, B: Backend>(
+    e: &Evaluator<B>,
+    operation: &Operation,
+    layout: &TileLayout,
+    map: impl FnOnce() -> Result<Option<&'m LinearMap<B::Row>>, MatrixError>,
+    planned: bool,
+    a: Batch<'_, B::Ciphertext>,
+) -> Result<Vec<CiphertextOf<B>>, MatrixError>
+where
+    B::Row: 'm,
+{
+    match *operation {
+        Operation::Neg => layout.map(e, a, |c| e.negate(c)),
+        Operation::Scale { by } if is_integer(by) => layout.map(e, a, |c| e.mul_integer(c, by as i64)),
+        Operation::Scale { by } => layout.map(e, a, |c| e.mul_constant(c, by)),
+        // Only the matrix itself: what is beside it stays zero.
+        Operation::Shift { by } => layout.shift(e, a, by),
+        Operation::Transpose => layout.transpose(e, map()?, a),
+        Operation::Sum { axis: along } => layout.sum(e, axis(along), a),
+        Operation::Take { axis: along, lines } => layout.take(e, (axis(along), &lines), planned, a),
+        Operation::Repeat { axis: along, size } => layout.repeat(e, axis(along), size, a),
+        _ => Err(no_circuit(operation)),
+    }
+}
+
+/// Levels that an operation takes of the tiles of one matrix, and whether it leaves zeros beside the matrix, whatever was there.
+pub fn levels_of_one(operation: &Operation, layout: &TileLayout) -> (usize, bool) {
+    match operation {
+        Operation::Scale { by } => (usize::from(!is_integer(*by)), false),
+        Operation::Transpose | Operation::Sum { .. } => (1, true),
+        Operation::Take { axis: along, lines } => {
+            let levels = layout.take_levels(axis(*along), lines);
+            (levels, levels == 1)
+        }
+        _ => (0, false),
     }
 }
 

@@ -4,7 +4,7 @@ use super::Goal;
 use super::program::{NodeSize, ProgramFigures};
 use sudare_exact::Packing;
 use sudare_expr::Expr;
-use sudare_methods::exact::{Blocks, ExactPlan, Request};
+use sudare_methods::exact::{Blocks, ExactPlan, Request, Size};
 use sudare_methods::{KeyDemand, MatrixError};
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::work::Work;
@@ -54,11 +54,15 @@ impl ProgramFigures for ExactPlan {
     }
 
     fn keys(&self) -> KeyDemand {
-        KeyDemand::default()
+        ExactPlan::keys(self).clone()
     }
 
     fn work(&self) -> Work {
         ExactPlan::work(self)
+    }
+
+    fn peak_bytes(&self) -> Option<u64> {
+        Some(ExactPlan::peak_bytes(self))
     }
 
     fn error(&self) -> f64 {
@@ -70,8 +74,8 @@ impl ProgramFigures for ExactPlan {
     }
 
     fn size(&self, node: usize) -> Option<NodeSize> {
-        let (count, parts) = ExactPlan::size(self, node);
-        Some(NodeSize { count, parts, level: self.spec().params.q_bits.len() - 1 })
+        let Size { count, parts, level } = ExactPlan::size(self, node);
+        Some(NodeSize { count, parts, level })
     }
 
     fn details(&self) -> Vec<(&'static str, String)> {

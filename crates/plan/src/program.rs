@@ -288,7 +288,7 @@ impl Program {
         Ok(match self {
             Self::Product { product } => Engine::Ckks(Box::new(ProductEngine::new(goal, product)?)),
             Self::Circuit { circuit } => Engine::Ckks(Box::new(Circuit::new(goal, circuit)?)),
-            Self::Exact { exact } => Engine::Exact(Box::new(ExactEngine::new(ExactPlan::new(goal.exact()?, exact)?)?)),
+            Self::Exact { exact } => Engine::Exact(Box::new(ExactEngine::new(ExactPlan::new(goal.exact()?, exact)?))),
             Self::Table { table } => Engine::Ckks(Box::new(TableEngine::new(goal, table)?)),
         })
     }

@@ -202,6 +202,16 @@ impl Simulated {
         Alike { params, level, parts: 2, count, width: count, of: None, held }
     }
 
+    /// Notes the work of a client that encrypts a batch.
+    pub fn encrypts(&self, a: &Alike) {
+        self.note(a, |l| Work::encryption(l, a.level), |_| Counts::default());
+    }
+
+    /// Notes the work of a client that decrypts a batch.
+    pub fn decrypts(&self, a: &Alike) {
+        self.note(a, |l| Work::decryption(l, a.level), |_| Counts::default());
+    }
+
     fn params(&self) -> &Params {
         self.context.params()
     }

@@ -214,6 +214,16 @@ impl Work {
         Self::passes_at(literal, level, 2.0)
     }
 
+    /// An encryption at a level: message and error are transformed together, and masks are drawn as they are used.
+    pub fn encryption(literal: &ParamsLiteral, level: usize) -> Self {
+        Self::transforms_at(literal, level, 1.0) + Self::passes_at(literal, level, 8.0)
+    }
+
+    /// A decryption, of two parts or three.
+    pub fn decryption(literal: &ParamsLiteral, level: usize) -> Self {
+        Self::transforms_at(literal, level, 1.0) + Self::passes_at(literal, level, 6.0)
+    }
+
     /// Transforms of each limb over Q_l·P, and passes over it.
     fn everywhere(literal: &ParamsLiteral, level: usize, transforms: f64, passes: f64) -> Self {
         Self::transforms_at(literal, level, transforms)

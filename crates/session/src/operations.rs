@@ -2,15 +2,16 @@
 
 use super::encrypted::Encrypted;
 use super::layout::{Layout, Tabled, Tiled};
+use super::server::Server;
 use super::unplanned::{UnplannedServer, at_level};
 use std::borrow::Cow;
-use sudare_expr::{Operation, Polynomial};
+use sudare_expr::{Info, Operation, Polynomial};
 use sudare_he::HeError;
 use sudare_he::circuits::polynomial::fit::{self, Minimax};
 use sudare_he::circuits::polynomial::{self, Function, PolynomialCircuit};
 use sudare_he::ckks::{Ciphertext, Evaluator};
 use sudare_methods::MatrixError;
-use sudare_methods::circuit::{cube_plan, is_integer, matmul, same_scale};
+use sudare_methods::circuit::{cube_plan, is_integer, levels_of_one, matmul, of_one, same_scale};
 use sudare_methods::slots::common::{mask_values, plain_mask};
 use sudare_methods::slots::cube::{Cube, Improvements};
 use sudare_methods::slots::grid::Grid;
@@ -53,6 +54,16 @@ fn fitted(p: &Polynomial) -> Result<Minimax, HeError> {
 
 fn along(axis: u8) -> Axis {
     if axis == 0 { Axis::Rows } else { Axis::Columns }
+}
+
+impl Server {
+    /// `a @ b`: [`Server::apply`] of [`Operation::Matmul`].
+    ///
+    /// # Errors
+    /// As [`Server::apply`].
+    pub fn matmul(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
+        self.apply(&Operation::Matmul, &[a, b])
+    }
 }
 
 impl UnplannedServer {
@@ -107,9 +118,8 @@ impl UnplannedServer {
                 (Operation::Matmul, Layout::Tiles(t)) => 2 + usize::from(!t.clean),
                 (Operation::Add | Operation::Sub, _) => usize::from(changed == Some(at)),
                 (Operation::Mul, _) => 1,
+                (operation, Layout::Tiles(t)) => levels_of_one(operation, &t.layout).0,
                 (Operation::Scale { by }, _) => usize::from(!is_integer(*by)),
-                (Operation::Transpose | Operation::Sum { .. }, Layout::Tiles(_)) => 1,
-                (Operation::Take { axis, lines }, Layout::Tiles(t)) => t.layout.take_levels(along(*axis), lines),
                 (Operation::Transpose, Layout::Table(_)) => v.table()?.transpose_levels(),
                 (Operation::Sum { axis }, Layout::Table(_)) => {
                     let grid = v.table()?;
@@ -123,34 +133,17 @@ impl UnplannedServer {
     }
 
     fn of_tiles(&self, e: &Evaluator, operation: &Operation, a: &Encrypted) -> Result<Encrypted, MatrixError> {
-        let ((cts, Tiled { layout, clean }), bound, level) = (a.tiles()?, a.max_abs(), a.level());
-        let (layout_after, max_abs, clean, tiles) = match *operation {
-            Operation::Neg => (*layout, bound, *clean, each(cts, |c| Ok(e.negate(c)?))?),
-            Operation::Scale { by } => (*layout, bound * by.abs(), *clean, multiples(e, cts, by)?),
-            Operation::Shift { by } => {
-                // Only the matrix itself: what is beside it stays zero.
-                (*layout, bound + by.abs(), *clean, layout.shift(e, cts.into(), by)?)
-            }
-            Operation::Transpose => {
-                let map = at_level(&self.transpositions, level, || layout.transposition(e, level))?;
-                (layout.transposed(), bound, true, layout.transpose(e, map.as_ref(), cts.into())?)
-            }
-            Operation::Take { axis, lines } => {
-                let clean = *clean || layout.take_levels(along(axis), &lines) == 1;
-                let after = with_lines(layout, along(axis), lines.size)?;
-                (after, bound, clean, layout.take(e, (along(axis), &lines), false, cts.into())?)
-            }
-            Operation::Repeat { axis, size } => {
-                let after = with_lines(layout, along(axis), size)?;
-                (after, bound, *clean, layout.repeat(e, along(axis), size, cts.into())?)
-            }
-            Operation::Sum { axis } => {
-                let terms = if axis == 0 { layout.rows } else { layout.cols };
-                (layout.summed(along(axis)), terms as f64 * bound, true, layout.sum(e, along(axis), cts.into())?)
-            }
-            _ => return Err(no_such(operation)),
-        };
-        self.made(Layout::Tiles(Tiled { layout: layout_after, clean }), max_abs, a.key(), tiles)
+        let ((cts, Tiled { layout, clean }), level) = (a.tiles()?, a.level());
+        let map = || Ok(at_level(&self.transpositions, level, || layout.transposition(e, level))?.as_ref());
+        let tiles = of_one(e, operation, layout, map, false, cts.into()).map_err(|refused| match refused {
+            MatrixError::NoPlan { .. } => no_such(operation),
+            other => other,
+        })?;
+        let known = Info { shape: a.shape(), max_abs: a.max_abs(), integers: None, plain: false };
+        let Info { shape: (rows, cols), max_abs, .. } = operation.infer(&[&known])?;
+        let after = TileLayout::new(rows, cols, layout.tile, layout.stride)?;
+        let clean = *clean || levels_of_one(operation, layout).1;
+        self.made(Layout::Tiles(Tiled { layout: after, clean }), max_abs, a.key(), tiles)
     }
 
     fn of_table(&self, e: &Evaluator, operation: &Operation, a: &Encrypted) -> Result<Encrypted, MatrixError> {
@@ -301,12 +294,6 @@ impl UnplannedServer {
         let (layout, tiles): (Layout, _) = Tabled::of(grid);
         self.made(layout, max_abs, like.key(), tiles)
     }
-}
-
-/// The layout of another number of rows or columns, if there may be as many.
-fn with_lines(layout: &TileLayout, along: Axis, lines: usize) -> Result<TileLayout, MatrixError> {
-    let TileLayout { rows, cols, tile, stride } = layout.with_lines(along, lines);
-    TileLayout::new(rows, cols, tile, stride)
 }
 
 /// The refusal of an operation that a context does not have.

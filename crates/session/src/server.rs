@@ -404,14 +404,6 @@ impl Server {
         Encrypted::ckks(plan, node, key, with_error(out, error))
     }
 
-    /// `a @ b`: [`Server::apply`] of [`Operation::Matmul`].
-    ///
-    /// # Errors
-    /// As [`Server::apply`].
-    pub fn matmul(&self, a: &Encrypted, b: &Encrypted) -> Result<Encrypted, MatrixError> {
-        self.apply(&Operation::Matmul, &[a, b])
-    }
-
     /// The value of the whole expression from its inputs, in any order, each once.
     ///
     /// # Errors

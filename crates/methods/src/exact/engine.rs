@@ -1,21 +1,19 @@
 //! Exact computations under built parameters: encryption, evaluation, decryption.
 
-use super::blocks::Role;
+use super::circuit::{Circuit, Side};
 use super::garner::Garner;
-use super::operation::{elementwise, multiplies, number_added};
+use super::operation::{multiplies, no_operand, number_added};
 use super::request::Form;
 use super::spec::ExactPlan;
-use crate::claims::field;
 use crate::error::MatrixError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use sudare_exact::ExactError;
 use sudare_exact::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
-use sudare_exact::plan::EXACT;
-use sudare_exact::{Encoder, IntegerParams, PlainFactor, Plaintext, Wrap};
+use sudare_exact::{Encoder, IntegerParams, Plaintext, Wrap};
 use sudare_expr::Matrix;
 use sudare_ring::threads;
 use sudare_rlwe::keys::{EvalKeys, PublicKey, SecretKey};
-use sudare_rlwe::{KeyId, Params, RlweError};
+use sudare_rlwe::{KeyId, Params};
 
 /// For each plaintext modulus the ciphertexts of a value: form by form, matrix by matrix of the batch, row by row of
 /// blocks.
@@ -49,37 +47,12 @@ pub enum ExactValue {
 /// An exact computation under built parameters.
 pub struct ExactEngine {
     plan: ExactPlan,
-    /// One set for each plaintext modulus, all over the same ring and primes.
-    params: Vec<IntegerParams>,
-    rlwe: Params,
-}
-
-/// An operand in the forms that an operation takes it in, under one plaintext modulus.
-pub(super) enum Side<'v> {
-    Encrypted(&'v [Form], &'v [Ciphertext]),
-    Plain(Vec<Form>, Vec<Plaintext>),
-    /// What ciphertexts are multiplied by.
-    Factor(Vec<Form>, Vec<PlainFactor>),
 }
 
 impl ExactEngine {
-    /// Builds the parameters and checks them against the bound on the noise.
-    ///
-    /// # Errors
-    /// [`MatrixError::PlanField`] for parameters that do not hold it, [`MatrixError::He`].
-    pub fn new(plan: ExactPlan) -> Result<Self, MatrixError> {
-        let spec = &plan.spec;
-        let rlwe = spec.params.build(EXACT)?;
-        let params = spec.moduli.iter().map(|t| IntegerParams::new(&rlwe, *t)).collect::<Result<Vec<_>, _>>()?;
-        for p in &params {
-            let fresh = p.noise().message() + p.noise().secret_encryption().max(p.noise().public_encryption());
-            let noise = plan.request.noise(spec.blocks, (p.degree() as f64, p.t() as f64), fresh);
-            if noise.log2() >= p.noise().log_limit(rlwe.max_level()) {
-                let expected = "primes that hold the noise of the result";
-                return Err(field("params.q_bits", format!("{:?} bits", spec.params.q_bits), expected));
-            }
-        }
-        Ok(Self { plan, params, rlwe })
+    /// The engine of a plan.
+    pub fn new(plan: ExactPlan) -> Self {
+        Self { plan }
     }
 
     /// What is computed, and how.
@@ -89,12 +62,12 @@ impl ExactEngine {
 
     /// The set that keys belong to.
     pub fn params(&self) -> &Params {
-        &self.rlwe
+        self.plan.params[0].rlwe()
     }
 
     /// The sets of the plaintext moduli.
     pub fn moduli(&self) -> &[IntegerParams] {
-        &self.params
+        &self.plan.params
     }
 
     /// Refuses matrices of another shape, with elements over the planned bound, or another number of them.
@@ -124,7 +97,7 @@ impl ExactEngine {
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Residues, MatrixError> {
         let blocks = self.blocks(self.plan.request.forms(node), matrices)?;
-        let (all, done) = (blocks.len() * self.params.len(), AtomicUsize::new(0));
+        let (all, done) = (blocks.len() * self.plan.params.len(), AtomicUsize::new(0));
         progress(0, all);
         let under = |params: &IntegerParams| {
             let encoder = Encoder::new(params);
@@ -139,7 +112,7 @@ impl ExactEngine {
             };
             threads::map(blocks.len(), one).into_iter().collect::<Result<Vec<_>, ExactError>>()
         };
-        Ok(self.params.iter().map(under).collect::<Result<_, _>>()?)
+        Ok(self.plan.params.iter().map(under).collect::<Result<_, _>>()?)
     }
 
     /// Blocks of the matrices of a batch in all forms.
@@ -171,7 +144,7 @@ impl ExactEngine {
             return Ok(ExactValue::Plain((0..self.plan.request.batch).map(one).collect::<Result<_, _>>()?));
         }
         let under = |at: usize| self.evaluate_under(at, node, key, operands);
-        Ok(ExactValue::Encrypted((0..self.params.len()).map(under).collect::<Result<_, _>>()?))
+        Ok(ExactValue::Encrypted((0..self.plan.params.len()).map(under).collect::<Result<_, _>>()?))
     }
 
     /// The same under one plaintext modulus.
@@ -182,111 +155,45 @@ impl ExactEngine {
         key: KeyId,
         operands: &[ExactOperand<'_>],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let (request, params) = (&self.plan.request, &self.params[modulus]);
-        let own = &request.expr.nodes()[node];
-        let sides = own.operands.iter().zip(operands).map(|(o, value)| self.side(modulus, node, *o, value));
-        let sides = sides.collect::<Result<Vec<_>, MatrixError>>()?;
+        let (request, params) = (&self.plan.request, &self.plan.params[modulus]);
         let evaluator = Evaluator::new(params, EvalKeys::new(params, key))?;
-        let (encoder, blocks) = (Encoder::new(params), self.plan.spec.blocks);
-        let mut out = Vec::with_capacity(request.ciphertexts(blocks, node));
-        for form in request.forms(node) {
-            let sources = request.operands(node, form)?;
-            let added = match number_added(&own.operation) {
-                Some(by) => {
-                    let (rows, cols) = request.expr.info(node).shape;
-                    let matrix = Matrix::from_fn(rows, cols, |_, _| by)?;
-                    let blocks = self.blocks(std::slice::from_ref(form), &[matrix])?;
-                    blocks.iter().map(|b| self.encode(&encoder, b)).collect::<Result<Vec<_>, _>>()?
-                }
-                None => Vec::new(),
+        let circuit = Circuit { request, blocks: self.plan.spec.blocks, evaluator: &evaluator };
+        let own = &request.expr.nodes()[node];
+        // In the forms that the node takes them in.
+        let sides = own.operands.iter().zip(operands).map(|(operand, value)| {
+            let matrices = match value {
+                ExactOperand::Encrypted(lists) => return Ok(Side::Encrypted(request.forms(*operand), lists[modulus])),
+                ExactOperand::Plain(matrices) => matrices,
             };
-            let count = request.count(blocks, form.role);
-            // A matrix product, or one element by element that is summed: over blocks of its factors.
-            let sums = form.role.terms().is_none() && sources.iter().any(|(_, f)| f.role.terms().is_some());
-            for member in 0..request.batch {
-                // Where each operand's blocks begin, and what holds them.
-                let place = |(operand, form): &(usize, Form)| {
-                    let at = own.operands.iter().position(|o| o == operand).ok_or_else(no_operand)?;
-                    Ok((&sides[at], sides[at].place(self, form, member)))
-                };
-                let found = sources.iter().map(place).collect::<Result<Vec<(&Side<'_>, usize)>, ExactError>>()?;
-                let one = |at: usize| match sums {
-                    true => self.dot(&evaluator, &sources, &found, at),
-                    false => elementwise(&evaluator, &own.operation, &found, added.get(at), at),
-                };
-                let made = threads::map(count, one).into_iter().collect::<Result<Vec<_>, ExactError>>()?;
-                out.extend(made);
+            let forms = circuit.taken(node, *operand)?;
+            let plain = self.plain(params, &forms, matrices)?;
+            if !multiplies(&own.operation) {
+                return Ok(Side::Plain(forms, plain));
             }
+            let factor = |at: usize| circuit.factor(*operand, || Ok(plain[at].clone()));
+            let made = threads::map(plain.len(), factor).into_iter().collect::<Result<_, ExactError>>()?;
+            Ok(Side::Factor(forms, made))
+        });
+        let mut sides = sides.collect::<Result<Vec<_>, MatrixError>>()?;
+        if let Some(by) = number_added(&own.operation) {
+            let (rows, cols) = request.expr.info(node).shape;
+            let forms = request.forms(node).to_vec();
+            let plain = self.plain(params, &forms, &[Matrix::from_fn(rows, cols, |_, _| by)?])?;
+            sides.push(Side::Plain(forms, plain));
         }
-        Ok(out)
+        circuit.node(node, &sides)
     }
 
-    /// An operand under a plaintext modulus, in the forms that a node takes it in.
-    fn side<'v>(
-        &'v self,
-        modulus: usize,
-        node: usize,
-        operand: usize,
-        value: &ExactOperand<'v>,
-    ) -> Result<Side<'v>, MatrixError> {
-        let (request, params) = (&self.plan.request, &self.params[modulus]);
-        let matrices = match value {
-            ExactOperand::Encrypted(lists) => return Ok(Side::Encrypted(request.forms(operand), lists[modulus])),
-            ExactOperand::Plain(matrices) => matrices,
-        };
-        let mut forms: Vec<Form> = Vec::new();
-        for form in request.forms(node) {
-            let sources = request.operands(node, form)?.into_iter().filter(|(o, _)| *o == operand);
-            for (_, form) in sources {
-                if !forms.contains(&form) {
-                    forms.push(form);
-                }
-            }
-        }
-        let (blocks, encoder) = (self.blocks(&forms, matrices)?, Encoder::new(params));
-        if multiplies(&request.expr.nodes()[node].operation) {
-            let factor = |at: usize| self.encode(&encoder, &blocks[at])?.factor(params.max_level());
-            let made = threads::map(blocks.len(), factor).into_iter().collect::<Result<_, ExactError>>()?;
-            return Ok(Side::Factor(forms, made));
-        }
-        let made = threads::map(blocks.len(), |at| self.encode(&encoder, &blocks[at]));
-        Ok(Side::Plain(forms, made.into_iter().collect::<Result<_, _>>()?))
-    }
-
-    /// One block of a sum of products: Σ_t left(row, t) · right(t, column).
-    fn dot(
+    /// Blocks of plain matrices in all forms, encoded.
+    fn plain(
         &self,
-        evaluator: &Evaluator,
-        sources: &[(usize, Form)],
-        found: &[(&Side<'_>, usize)],
-        at: usize,
-    ) -> Result<Ciphertext, ExactError> {
-        let (request, blocks) = (&self.plan.request, self.plan.spec.blocks);
-        let columns = blocks.grid(request.shape, Role::Result).1;
-        let (row, column) = (at / columns, at % columns);
-        let inner = sources[0].1.role.terms().ok_or_else(no_operand)?.div_ceil(blocks.b);
-        let place = |which: usize, t: usize| {
-            let first = found[which].1;
-            match sources[which].1.role {
-                Role::Left(_) => first + row * inner + t,
-                Role::Right(_) => first + t * columns + column,
-                Role::Result | Role::Everywhere => first + at,
-            }
-        };
-        match (found[0].0, found[1].0) {
-            (Side::Encrypted(_, x), Side::Encrypted(_, y)) => {
-                let a: Vec<_> = (0..inner).map(|t| &x[place(0, t)]).collect();
-                let b: Vec<_> = (0..inner).map(|t| &y[place(1, t)]).collect();
-                evaluator.dot(&a, &b)
-            }
-            (Side::Encrypted(_, x), Side::Factor(_, y)) => {
-                sum(evaluator, (0..inner).map(|t| evaluator.mul_factor(&x[place(0, t)], &y[place(1, t)])))
-            }
-            (Side::Factor(_, x), Side::Encrypted(_, y)) => {
-                sum(evaluator, (0..inner).map(|t| evaluator.mul_factor(&y[place(1, t)], &x[place(0, t)])))
-            }
-            _ => Err(no_operand()),
-        }
+        params: &IntegerParams,
+        forms: &[Form],
+        matrices: &[Matrix<i128>],
+    ) -> Result<Vec<Plaintext>, MatrixError> {
+        let (blocks, encoder) = (self.blocks(forms, matrices)?, Encoder::new(params));
+        let made = threads::map(blocks.len(), |at| self.encode(&encoder, &blocks[at]));
+        Ok(made.into_iter().collect::<Result<_, _>>()?)
     }
 
     /// Decrypts the results of a batch, exactly.
@@ -311,7 +218,7 @@ impl ExactEngine {
             let one = |at: usize| encoder.decode_unsigned(&decryptor.decrypt(&list[at])?, request.packing);
             threads::map(list.len(), one).into_iter().collect::<Result<Vec<_>, ExactError>>()
         };
-        let residues = self.params.iter().zip(value).map(under).collect::<Result<Vec<_>, _>>()?;
+        let residues = self.plan.params.iter().zip(value).map(under).collect::<Result<Vec<_>, _>>()?;
         let compose = Garner::new(&spec.moduli);
         let columns = spec.blocks.counts(request.shape)[2];
         let count = residues.first().map_or(0, Vec::len) / request.batch;
@@ -326,33 +233,6 @@ impl ExactEngine {
         };
         (0..request.batch).map(gather).collect()
     }
-}
-
-impl Side<'_> {
-    /// Where the blocks of a matrix of the batch in a form begin.
-    fn place(&self, engine: &ExactEngine, form: &Form, member: usize) -> usize {
-        let forms: &[Form] = match self {
-            Side::Encrypted(forms, _) => forms,
-            Side::Plain(forms, _) | Side::Factor(forms, _) => forms,
-        };
-        engine.plan.request.place(engine.plan.spec.blocks, forms, form, member)
-    }
-}
-
-fn sum(e: &Evaluator, terms: impl Iterator<Item = Result<Ciphertext, ExactError>>) -> Result<Ciphertext, ExactError> {
-    let mut total: Option<Ciphertext> = None;
-    for term in terms {
-        let term = term?;
-        match &mut total {
-            Some(total) => e.add_assign(total, &term)?,
-            None => total = Some(term),
-        }
-    }
-    total.ok_or_else(no_operand)
-}
-
-pub(super) fn no_operand() -> ExactError {
-    RlweError::Internal { what: "an exact operation has no such operand" }.into()
 }
 
 /// Refuses a matrix of another shape or with elements over a bound.

@@ -13,6 +13,7 @@
 //! too.
 
 mod blocks;
+mod circuit;
 mod engine;
 mod garner;
 mod moduli;
@@ -21,6 +22,7 @@ mod request;
 mod spec;
 
 pub use blocks::Blocks;
+pub use circuit::Size;
 pub use engine::{EncryptionKey, ExactEngine, ExactOperand, ExactValue, Residues};
 pub use request::Request;
 pub use spec::ExactSpec;

@@ -1,13 +1,12 @@
-//! What each operation is on encrypted integers: the forms of its operands, its noise, and what is computed of them.
+//! What each operation is on encrypted integers: the forms of its operands, and what is computed of them.
 
-use super::blocks::{Blocks, Role};
-use super::engine::{Side, no_operand};
+use super::blocks::Role;
 use super::request::{Along, Form, Known, Request, View, refuse};
 use crate::error::MatrixError;
-use sudare_exact::ExactError;
-use sudare_exact::bgv::{Ciphertext, Evaluator};
-use sudare_exact::{Packing, Plaintext};
+use sudare_exact::bgv::Bgv;
+use sudare_exact::{CiphertextOf, Evaluator, ExactError, PlainFactor, Plaintext};
 use sudare_expr::{Operation, operation::whole};
+use sudare_rlwe::{Backend, RlweError, Shaped};
 
 /// Whether it only says where elements stand, or bounds them: inputs are encrypted as it leaves them.
 fn moves(operation: &Operation) -> bool {
@@ -29,6 +28,10 @@ pub(super) fn multiplies(operation: &Operation) -> bool {
 /// The number that it adds to every element, if it does.
 pub(super) fn number_added(operation: &Operation) -> Option<i128> {
     if let Operation::Shift { by } = operation { whole(*by) } else { None }
+}
+
+pub(super) fn no_operand() -> ExactError {
+    RlweError::Internal { what: "an exact operation has no such operand" }.into()
 }
 
 impl Request {
@@ -116,122 +119,51 @@ impl Request {
             (_, operands) => operands.iter().map(|o| (*o, form.clone())).collect(),
         })
     }
+}
 
-    /// The bound on the noise of the result, of fresh encryptions with noise `fresh` at ring degree `n`.
-    pub(super) fn noise(&self, blocks: Blocks, (n, t): (f64, f64), fresh: f64) -> f64 {
-        let mut noise: Vec<f64> = Vec::with_capacity(self.known.len());
-        // A plaintext's own part; and most that a factor of the plaintext or of a number multiplies noise by.
-        let (message, number) = (n / 2.0, |by: f64| by.abs().clamp(1.0, t / 2.0));
-        let factors = |node: usize| self.known[node].factors;
-        let norm = |node: usize| {
-            let largest = (self.known[node].bound as f64 * self.terms[node] as f64).clamp(1.0, t / 2.0);
-            let most = match self.packing {
-                Packing::Coefficients => largest * (blocks.b * blocks.a.max(blocks.c)) as f64,
-                Packing::Slots => n * t / 2.0,
-            };
-            // It is rounded up to a power of two.
-            most.log2().ceil().exp2()
-        };
-        for (node, at) in self.expr.nodes().iter().enumerate() {
-            let inner = |k: usize| k.div_ceil(blocks.b) as f64;
-            let product = |left: usize, right: usize, terms: f64, noise: &[f64]| match (factors(left), factors(right)) {
-                (0, 0) => 0.0,
-                (0, _) => terms * norm(left) * noise[right],
-                (_, 0) => terms * norm(right) * noise[left],
-                _ => terms * t * noise[left] * noise[right],
-            };
-            let found = match at.parts() {
-                _ if factors(node) == 0 => 0.0,
-                (Operation::Input { .. }, _) => fresh,
-                (Operation::Matmul, &[left, right]) => {
-                    product(left, right, inner(self.expr.info(left).shape.1), &noise)
-                }
-                (Operation::Mul, &[left, right]) => {
-                    let (rows, cols) = self.expr.info(node).shape;
-                    let longest = self.forms[node].iter().filter_map(|f| f.view.sums((rows, cols))).max();
-                    product(left, right, longest.map_or(1.0, |k| inner(k.max(rows).max(cols))), &noise)
-                }
-                (Operation::Add | Operation::Sub, &[left, right]) => match (factors(left), factors(right)) {
-                    (0, _) => noise[right] + message,
-                    (_, 0) => noise[left] + message,
-                    (x, y) if x == y => noise[left] + noise[right],
-                    // The one of fewer factors gets the plaintext factor of the other.
-                    (x, y) if x < y => noise[left] * t / 2.0 + noise[right],
-                    _ => noise[left] + noise[right] * t / 2.0,
-                },
-                (&Operation::Scale { by }, &[of]) => noise[of] * number(by),
-                (Operation::Shift { .. }, &[of]) => noise[of] + message,
-                (_, operands) => operands.iter().map(|o| noise[*o]).sum(),
-            };
-            noise.push(found);
-        }
-        noise[self.expr.output()]
-    }
-
-    /// Encryptions, products and other operations on ciphertexts, results.
-    pub(super) fn operations(&self, blocks: Blocks) -> [f64; 4] {
-        let (mut fresh, mut products, mut others) = (0.0, 0.0, 0.0);
-        for (node, at) in self.expr.nodes().iter().enumerate().filter(|(node, _)| self.factors(*node) != 0) {
-            let count = self.ciphertexts(blocks, node) as f64;
-            match at.parts() {
-                (Operation::Input { .. }, _) => fresh += count,
-                (Operation::Matmul, &[left, _]) => {
-                    products += count * self.expr.info(left).shape.1.div_ceil(blocks.b) as f64;
-                }
-                (Operation::Mul, _) => products += count,
-                (operation, _) if moves(operation) => {}
-                _ => others += count,
-            }
-        }
-        [fresh, products, others, self.ciphertexts(blocks, self.expr.output()) as f64]
-    }
+/// What one block of an operation that works block by block is made of.
+pub(super) enum Term<'a, B: Backend> {
+    Encrypted(&'a CiphertextOf<Bgv, B>),
+    /// None in a simulation.
+    Plain(Option<&'a Plaintext>),
+    Factor(&'a PlainFactor<B::Plaintext>),
 }
 
 /// One block of an operation that works block by block.
-pub(super) fn elementwise(
-    e: &Evaluator,
+pub(super) fn elementwise<B: Backend>(
+    e: &Evaluator<Bgv, B>,
     operation: &Operation,
-    found: &[(&Side<'_>, usize)],
-    added: Option<&Plaintext>,
-    at: usize,
-) -> Result<Ciphertext, ExactError> {
-    match (operation, found) {
-        (moved, [(Side::Encrypted(_, x), p)]) if moves(moved) => Ok(x[p + at].clone()),
-        (Operation::Neg, [(Side::Encrypted(_, x), p)]) => e.negate(&x[p + at]),
-        (&Operation::Scale { by }, [(Side::Encrypted(_, x), p)]) => e.mul_integer(&x[p + at], by as i64),
-        (Operation::Shift { .. }, [(Side::Encrypted(_, x), p)]) => match added {
-            Some(number) => e.add_plain(&x[p + at], number),
-            None => Err(no_operand()),
-        },
-        (Operation::Add, [(Side::Encrypted(_, x), p), (Side::Encrypted(_, y), q)]) => {
-            combined(e, &x[p + at], &y[q + at], Evaluator::add)
-        }
-        (Operation::Sub, [(Side::Encrypted(_, x), p), (Side::Encrypted(_, y), q)]) => {
-            combined(e, &x[p + at], &y[q + at], Evaluator::sub)
-        }
-        (Operation::Add, [(Side::Encrypted(_, x), p), (Side::Plain(_, y), q)])
-        | (Operation::Add, [(Side::Plain(_, y), q), (Side::Encrypted(_, x), p)]) => e.add_plain(&x[p + at], &y[q + at]),
-        (Operation::Sub, [(Side::Encrypted(_, x), p), (Side::Plain(_, y), q)]) => e.sub_plain(&x[p + at], &y[q + at]),
-        (Operation::Sub, [(Side::Plain(_, x), p), (Side::Encrypted(_, y), q)]) => {
-            e.add_plain(&e.negate(&y[q + at])?, &x[p + at])
-        }
-        (Operation::Mul, [(Side::Encrypted(_, x), p), (Side::Encrypted(_, y), q)]) => e.mul(&x[p + at], &y[q + at]),
-        (Operation::Mul, [(Side::Encrypted(_, x), p), (Side::Factor(_, y), q)])
-        | (Operation::Mul, [(Side::Factor(_, y), q), (Side::Encrypted(_, x), p)]) => {
-            e.mul_factor(&x[p + at], &y[q + at])
-        }
+    terms: &[Term<'_, B>],
+) -> Result<CiphertextOf<Bgv, B>, ExactError> {
+    use Term::{Encrypted, Factor, Plain};
+    match (operation, terms) {
+        (moved, [Encrypted(x)]) if moves(moved) => Ok((*x).clone()),
+        (Operation::Neg, [Encrypted(x)]) => e.negate(x),
+        (&Operation::Scale { by }, [Encrypted(x)]) => e.mul_integer(x, by as i64),
+        (Operation::Add, [Encrypted(x), Encrypted(y)]) => combined(e, x, y, Evaluator::add),
+        (Operation::Sub, [Encrypted(x), Encrypted(y)]) => combined(e, x, y, Evaluator::sub),
+        (Operation::Shift { .. } | Operation::Add, [Encrypted(x), Plain(y)])
+        | (Operation::Add, [Plain(y), Encrypted(x)]) => e.add_made(x, || y.ok_or_else(no_operand)),
+        (Operation::Sub, [Encrypted(x), Plain(y)]) => e.sub_made(x, || y.ok_or_else(no_operand)),
+        (Operation::Sub, [Plain(x), Encrypted(y)]) => e.add_made(&e.negate(y)?, || x.ok_or_else(no_operand)),
+        (Operation::Mul, [Encrypted(x), Encrypted(y)]) => e.mul(x, y),
+        (Operation::Mul, [Encrypted(x), Factor(y)] | [Factor(y), Encrypted(x)]) => e.mul_factor(x, y),
         _ => Err(no_operand()),
     }
 }
 
+/// How two ciphertexts are added or subtracted.
+type Combine<B> =
+    fn(&Evaluator<Bgv, B>, &CiphertextOf<Bgv, B>, &CiphertextOf<Bgv, B>) -> Result<CiphertextOf<Bgv, B>, ExactError>;
+
 /// A sum or difference under one plaintext factor: that of the operand with more parts, whose noise is the larger one.
-fn combined(
-    e: &Evaluator,
-    x: &Ciphertext,
-    y: &Ciphertext,
-    combine: fn(&Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, ExactError>,
-) -> Result<Ciphertext, ExactError> {
-    match x.parts().len().cmp(&y.parts().len()) {
+fn combined<B: Backend>(
+    e: &Evaluator<Bgv, B>,
+    x: &CiphertextOf<Bgv, B>,
+    y: &CiphertextOf<Bgv, B>,
+    combine: Combine<B>,
+) -> Result<CiphertextOf<Bgv, B>, ExactError> {
+    match x.inner().polynomials().cmp(&y.inner().polynomials()) {
         std::cmp::Ordering::Less => combine(e, &e.with_factor(x, y.factor())?, y),
         std::cmp::Ordering::Equal => combine(e, x, y),
         std::cmp::Ordering::Greater => combine(e, x, &e.with_factor(y, x.factor())?),

@@ -321,16 +321,4 @@ impl Request {
         let (rows, columns) = blocks.grid(self.shape, role);
         rows * columns
     }
-
-    /// Where the ciphertexts of a matrix of the batch in a form begin, among those of a list of forms.
-    pub(super) fn place(&self, blocks: Blocks, forms: &[Form], form: &Form, member: usize) -> usize {
-        let before = forms.iter().take_while(|f| *f != form);
-        let before: usize = before.map(|f| self.batch * self.count(blocks, f.role)).sum();
-        before + member * self.count(blocks, form.role)
-    }
-
-    /// Ciphertexts of a node for each plaintext modulus.
-    pub(super) fn ciphertexts(&self, blocks: Blocks, node: usize) -> usize {
-        self.forms[node].iter().map(|f| self.batch * self.count(blocks, f.role)).sum()
-    }
 }

@@ -1,22 +1,26 @@
 //! Which exact computation: ring degree, blocks and plaintext moduli.
 
 use super::blocks::Blocks;
+use super::circuit::{Size, simulated};
 use super::moduli::moduli;
 use super::request::Request;
 use crate::claims::{check_params, field};
 use crate::error::MatrixError;
+use crate::product::KeyDemand;
 use serde::{Deserialize, Serialize};
+use sudare_exact::IntegerParams;
+use sudare_exact::plan::EXACT;
 use sudare_expr::Shape;
-use sudare_rlwe::noise::NEGLIGIBLE;
-use sudare_rlwe::noise::Sketch as Noise;
 use sudare_rlwe::params::ParamsLiteral;
-use sudare_rlwe::security::{SecretDistribution, max_log_qp};
+use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 use sudare_rlwe::work::Work;
 
 /// Most plaintext moduli: results stay below 2^118.
 const MAX_MODULI: usize = 4;
 /// Bits of the largest prime: those that transforms serve without reductions.
 const PRIME_BITS: u32 = 47;
+/// Most primes of a computation that claims no security.
+const MOST_PRIMES: u32 = 31;
 /// log2 of the ring degrees that are tried.
 const LOG_NS: std::ops::RangeInclusive<u32> = 10..=15;
 
@@ -40,10 +44,14 @@ pub fn candidates(request: &Request, price: impl Fn(&Work, u32) -> f64) -> Vec<E
     let mut out = Vec::new();
     for (count, log_n) in (1..=MAX_MODULI).flat_map(|count| LOG_NS.map(move |log_n| (count, log_n))) {
         let Some(moduli) = moduli(request.result(), count, request.packing, log_n) else { continue };
+        let Some(roomy) = roomy(request, log_n, &moduli) else { continue };
         let mut best: Option<(f64, ExactSpec)> = None;
         for blocks in Blocks::candidates(request.shape, 1 << log_n) {
-            let Some(params) = literal(request, log_n, &moduli, blocks) else { continue };
-            let cost = price(&(work(request, &params, blocks) * moduli.len() as f64), log_n);
+            let Ok(run) = simulated(request, blocks, &roomy) else { continue };
+            let Some(params) = literal(request, &roomy, run.noise) else { continue };
+            // Work is proportional to the primes.
+            let share = params.q_bits.len() as f64 / (roomy.max_level() + 1) as f64;
+            let cost = price(&(run.ledger.work * (share * moduli.len() as f64)), log_n);
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, ExactSpec { blocks, moduli: moduli.clone(), params }));
             }
@@ -75,28 +83,53 @@ impl ExactSpec {
             let holding = format!("coprime ones that just hold results of up to {}", request.result());
             return Err(field("moduli", format!("{:?}", self.moduli), holding));
         }
-        let Some(expected) = literal(request, params.log_n, &self.moduli, self.blocks) else {
-            return Err(field("params.log_n", params.log_n, "a degree that holds this computation securely"));
-        };
-        check_params(params, &expected)
+        // The modulus is what holds the noise, as a simulation finds.
+        let most = PRIME_BITS + 1;
+        if params.q_bits.iter().any(|bits| *bits > most) {
+            return Err(field("params.q_bits", format!("{:?}", params.q_bits), format!("primes of up to {most} bits")));
+        }
+        check_params(params, &of_primes(request, params.log_n, params.q_bits.clone()))
     }
 }
 
-/// A computation and how it is done.
+/// A computation, how it is done, and what it takes.
 #[derive(Clone, Debug)]
 pub struct ExactPlan {
     pub(super) request: Request,
     pub(super) spec: ExactSpec,
+    /// One set for each plaintext modulus, all over the same ring and primes.
+    pub(super) params: Vec<IntegerParams>,
+    work: Work,
+    keys: KeyDemand,
+    peak_bytes: u64,
+    sizes: Vec<Size>,
 }
 
 impl ExactPlan {
-    /// A computation that is done in a way.
+    /// A computation that is done in a way: it is simulated under each plaintext modulus.
     ///
     /// # Errors
-    /// [`MatrixError::PlanField`] for a way of another computation, with the field's name.
+    /// [`MatrixError::PlanField`] for a way of another computation or for primes that do not hold its noise, with the field's
+    /// name; [`MatrixError::He`].
     pub fn new(request: Request, spec: &ExactSpec) -> Result<Self, MatrixError> {
         spec.check(&request)?;
-        Ok(Self { request, spec: spec.clone() })
+        let rlwe = spec.params.build(EXACT)?;
+        let params = spec.moduli.iter().map(|t| IntegerParams::new(&rlwe, *t)).collect::<Result<Vec<_>, _>>()?;
+        let (mut work, mut keys, mut peak_bytes) = (Work::default(), KeyDemand::default(), 0u64);
+        let mut sizes = vec![Size::default(); request.expr().nodes().len()];
+        for params in &params {
+            let run = simulated(&request, spec.blocks, params).map_err(|_| {
+                let expected = "primes that hold the noise of the result";
+                field("params.q_bits", format!("{:?} bits", spec.params.q_bits), expected)
+            })?;
+            work += run.ledger.work;
+            keys = KeyDemand::from(&run.ledger);
+            // Values under all moduli are there at once.
+            peak_bytes = peak_bytes.saturating_add(run.ledger.peak);
+            let all = sizes.iter().zip(run.sizes);
+            sizes = all.map(|(known, size)| Size { count: known.count + size.count, ..size }).collect();
+        }
+        Ok(Self { request, spec: spec.clone(), params, work, keys, peak_bytes, sizes })
     }
 
     /// What is computed.
@@ -111,13 +144,22 @@ impl ExactPlan {
 
     /// Work of encryption, computation and decryption.
     pub fn work(&self) -> Work {
-        work(&self.request, &self.spec.params, self.spec.blocks) * self.spec.moduli.len() as f64
+        self.work
     }
 
-    /// Ciphertexts of a node's value under all moduli, and polynomials of each.
-    pub fn size(&self, node: usize) -> (usize, usize) {
-        let parts = if self.request.factors(node) == 2 { 3 } else { 2 };
-        (self.request.ciphertexts(self.spec.blocks, node) * self.spec.moduli.len(), parts)
+    /// The keys that a server needs.
+    pub fn keys(&self) -> &KeyDemand {
+        &self.keys
+    }
+
+    /// Most bytes of ciphertexts that are in memory at once.
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
+    }
+
+    /// Ciphertexts of a node's value under all moduli.
+    pub fn size(&self, node: usize) -> Size {
+        self.sizes[node]
     }
 
     /// Bound on the absolute values of the result.
@@ -126,29 +168,28 @@ impl ExactPlan {
     }
 }
 
-/// The smallest modulus that holds the noise, if it is secure at this degree.
-fn literal(request: &Request, log_n: u32, moduli: &[u64], blocks: Blocks) -> Option<ParamsLiteral> {
+/// Parameters as computations take them that multiply once: without keys.
+fn of_primes(request: &Request, log_n: u32, q_bits: Vec<u32>) -> ParamsLiteral {
     let (secret, security) = (SecretDistribution::Ternary, request.security);
-    let of = |q_bits| ParamsLiteral { log_n, q_bits, p_bits: Vec::new(), digit_limbs: 1, secret, security };
-    let (n, t) = (f64::from(log_n).exp2(), *moduli.iter().max()? as f64);
-    // A fresh ciphertext: the message's half unit a coefficient, and the error with its tail, under either key.
-    let fresh = n / 2.0 + Noise::of(&of(vec![PRIME_BITS])).public_encryption().bound(&NEGLIGIBLE);
-    let bits = (1.3 + t.log2() + request.noise(blocks, (n, t), fresh).log2()).ceil() as u32;
+    ParamsLiteral { log_n, q_bits, p_bits: Vec::new(), digit_limbs: 1, secret, security }
+}
+
+/// More primes than are secure at a degree, to find the noise, with the largest modulus, which has most of it.
+fn roomy(request: &Request, log_n: u32, moduli: &[u64]) -> Option<IntegerParams> {
+    let limit = max_log_qp(log_n, SecretDistribution::Ternary, request.security)?;
+    let count = (limit / PRIME_BITS).min(MOST_PRIMES) + 1;
+    let literal = of_primes(request, log_n, vec![PRIME_BITS; count as usize]);
+    let rlwe = ParamsLiteral { security: Security::Insecure, ..literal }.build(EXACT).ok()?;
+    IntegerParams::new(&rlwe, *moduli.iter().max()?).ok()
+}
+
+/// The smallest modulus that holds a noise, if it is secure at this degree.
+fn literal(request: &Request, roomy: &IntegerParams, noise: f64) -> Option<ParamsLiteral> {
+    let log_n = roomy.log_n();
+    let bits = (1.3 + (roomy.t() as f64).log2() + noise.log2()).ceil() as u32;
     let count = bits.div_ceil(PRIME_BITS);
     // Primes lie below their power of two.
     let each = (bits.div_ceil(count) + 1).max(log_n + 9);
-    let limit = max_log_qp(log_n, secret, security)?;
-    (each <= PRIME_BITS + 1 && count * each <= limit).then(|| of(vec![each; count as usize]))
-}
-
-/// Encryption of the inputs, computation and decryption.
-fn work(request: &Request, literal: &ParamsLiteral, blocks: Blocks) -> Work {
-    let [fresh, products, others, results] = request.operations(blocks);
-    let limbs = literal.q_bits.len() as f64;
-    Work {
-        // An error and a message each; masks are drawn as they are used.
-        ntt: limbs * (fresh + results),
-        pass: limbs * (fresh * 8.0 + products * 4.0 + others * 3.0 + results * 6.0),
-        ..Work::default()
-    }
+    let limit = max_log_qp(log_n, SecretDistribution::Ternary, request.security)?;
+    (each <= PRIME_BITS + 1 && count * each <= limit).then(|| of_primes(request, log_n, vec![each; count as usize]))
 }
