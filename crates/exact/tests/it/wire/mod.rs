@@ -187,10 +187,7 @@ fn forged_fields_are_refused() {
     assert!(matches!(huge, WireError::Rlwe(RlweError::NoBudget { .. })), "{huge}");
     // Plaintext modulus, factor, scheme, parts, seed flag.
     let modulus = forged("bfv_low", 128, &65537u64.to_le_bytes());
-    assert!(matches!(
-        modulus,
-        WireError::Rlwe(RlweError::WrongPlainModulus { found: 65537, expected: T, .. })
-    ));
+    assert!(matches!(modulus, WireError::Rlwe(RlweError::WrongPlainModulus { found: 65537, expected: T, .. })));
     for factor in [0, T, u64::MAX] {
         assert!(refused(&forged("bgv_low", 136, &factor.to_le_bytes())), "{factor}");
     }
