@@ -2,7 +2,7 @@
 
 use super::evaluator::Evaluator;
 use super::value::{Discrete, check_error, check_modulus};
-use crate::circuits::bootstrapping::BootstrapParams;
+use crate::circuits::bootstrapping::{BootstrapParams, Errors};
 use crate::error::{HeError, parameters};
 use std::fmt;
 use sudare_ring::order::bit_reverse;
@@ -16,7 +16,8 @@ use sudare_rlwe::{self as rlwe, KeyId, RlweError};
 pub struct Coefficients {
     pub(super) inner: rlwe::Ciphertext,
     pub(super) modulus: u64,
-    pub(super) error: f64,
+    /// In units of q_0/t.
+    pub(super) errors: Errors,
     /// κ: what stands there is κ·x.
     pub(super) unit: u64,
 }
@@ -53,7 +54,7 @@ impl Coefficients {
         }
         check_error("putting coefficients together", error, 0)?;
         let inner = rlwe::Ciphertext::from_parts(params.low(), key, parts.into(), 0)?;
-        Ok(Self { inner, modulus, error, unit: 1 })
+        Ok(Self { inner, modulus, errors: Errors::within(error), unit: 1 })
     }
 
     /// The ciphertext modulo q_0.
@@ -68,7 +69,7 @@ impl Coefficients {
 
     /// Bound on a coefficient's distance to x·q_0/t, in units of q_0/t.
     pub fn error(&self) -> f64 {
-        self.error
+        self.errors.bound
     }
 
     /// The name of the secret key that it is under.
@@ -84,10 +85,10 @@ impl Evaluator {
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`; `RlweError::NoBudget` where an error would reach ½.
     pub fn to_coefficients(&self, values: &[&Discrete]) -> Result<Vec<Coefficients>, HeError> {
         let inputs = self.lowered(values)?;
-        let errors: Vec<f64> = inputs.iter().map(|x| self.coefficient_error(x)).collect();
-        errors.iter().try_for_each(|error| check_error("slots to coefficients", *error, 0))?;
+        let errors: Vec<Errors> = inputs.iter().map(|x| self.coefficient_errors(x)).collect();
+        errors.iter().try_for_each(|errors| check_error("slots to coefficients", errors.bound, 0))?;
         let made = self.moved(&inputs)?.into_iter().zip(&inputs).zip(errors);
-        Ok(made.map(|((inner, x), error)| Coefficients { inner, modulus: x.modulus, error, unit: 1 }).collect())
+        Ok(made.map(|((inner, x), errors)| Coefficients { inner, modulus: x.modulus, errors, unit: 1 }).collect())
     }
 
     /// Values at the level where tables begin.
@@ -99,12 +100,10 @@ impl Evaluator {
         values.iter().map(lowered).collect()
     }
 
-    /// Bound on the error of a coefficient of a value at that level.
-    pub(super) fn coefficient_error(&self, x: &Discrete) -> f64 {
-        let largest = x.range.0.unsigned_abs().max(x.range.1.unsigned_abs()) as f64;
-        // What is imaginary in one of two ciphertexts is real in the other.
-        let own = x.error * x.parts.len() as f64;
-        x.modulus as f64 * self.params().layout().coefficient_error(x.modulus as usize, largest, own)
+    /// Errors of the coefficients of a value at that level.
+    pub(super) fn coefficient_errors(&self, x: &Discrete) -> Errors {
+        let errors = self.params().layout().coefficient_errors(x.modulus as usize, x.largest(), x.slot_errors());
+        errors.times(x.modulus as f64)
     }
 
     /// Slots to coefficients, of values at that level.
@@ -123,6 +122,6 @@ impl Evaluator {
 
 impl fmt::Debug for Coefficients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Coefficients(integers modulo {}, error 2^{:.1})", self.modulus, self.error.log2())
+        write!(f, "Coefficients(integers modulo {}, error 2^{:.1})", self.modulus, self.error().log2())
     }
 }

@@ -1,7 +1,7 @@
 //! Encryption of integers, and decryption for the key's owner.
 
 use super::value::{Discrete, Form, check_modulus, scale};
-use crate::circuits::bootstrapping::BootstrapParams;
+use crate::circuits::bootstrapping::{BootstrapParams, Errors};
 use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, State};
 use crate::error::HeError;
 use num_complex::Complex64;
@@ -69,8 +69,11 @@ impl<'a> Encryptor<'a> {
                 vec![real(first)?, real(second)?]
             }
         };
-        let error = parts.iter().map(Ciphertext::error_bound).fold(0.0, f64::max);
-        Discrete::new("encryption", parts, modulus, (0, modulus as i64 - 1), error)
+        let bound = parts.iter().map(Ciphertext::error_bound).fold(0.0, f64::max);
+        let sketch = self.params.params().sketch();
+        let variance = self.inner.noise().variance() + sketch.rounding().variance();
+        let errors = Errors::random(bound, sketch.degree() * variance / 2.0 / parts[0].scale().powi(2));
+        Discrete::new("encryption", parts, modulus, (0, modulus as i64 - 1), errors)
     }
 
     /// Up to N bits, the rest zero: integers modulo 4 where the set has room for them, as packed gates need it, else modulo 2.
@@ -81,7 +84,7 @@ impl<'a> Encryptor<'a> {
         let (_, most) = self.params.layout().exponential()?;
         let values: Wiped<u64> = bits.iter().map(|b| u64::from(*b)).collect::<Vec<_>>().into();
         let out = self.encrypt(&values, if most < 4 { 2 } else { 4 }, form)?;
-        Discrete::new("encryption", out.parts, out.modulus, (0, 1), out.error)
+        Discrete::new("encryption", out.parts, out.modulus, (0, 1), out.errors)
     }
 
     fn slots(&self, slots: &Wiped<Complex64>, modulus: u64, level: usize) -> Result<Ciphertext, HeError> {
@@ -138,8 +141,8 @@ fn integer(value: &Discrete, x: f64) -> Result<u64, HeError> {
     let distance = (x - nearest).abs();
     let other = |what, found, expected| Err(HeError::Rlwe(RlweError::NotAsComputed { what, found, expected }));
     // Double precision's own error comes on top.
-    if distance.is_nan() || distance > value.error + 1e-6 {
-        return other("error", value.error, distance);
+    if distance.is_nan() || distance > value.error() + 1e-6 {
+        return other("error", value.error(), distance);
     }
     let (low, high) = (value.range.0 as f64, value.range.1 as f64);
     if !(low..=high).contains(&nearest) {

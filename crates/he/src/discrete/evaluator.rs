@@ -4,11 +4,10 @@ use super::coefficients::Coefficients;
 use super::gate::{Gate, Way};
 use super::table::Table;
 use super::value::{Discrete, Form, check_error, check_modulus, scale};
-use crate::circuits::bootstrapping::{BootstrapParams, Bootstrapper, TableInput, TableOutput, Tables};
+use crate::circuits::bootstrapping::{BootstrapParams, Bootstrapper, Errors, TableInput, TableOutput, Tables};
 use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, State};
 use crate::error::{HeError, parameters};
 use sudare_rlwe::keys::EvalKeys;
-use sudare_rlwe::noise::NEGLIGIBLE;
 use sudare_rlwe::{self as rlwe, KeyId, RlweError};
 
 /// For errors.
@@ -93,11 +92,11 @@ impl Evaluator {
         work: fn(&ckks::Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, HeError>,
     ) -> Result<Discrete, HeError> {
         self.check_alike(operation, a, b)?;
-        check_error(operation, a.error + b.error, a.level().min(b.level()))?;
+        check_error(operation, a.error() + b.error(), a.level().min(b.level()))?;
         let level = a.level().min(b.level());
         let (a, b) = (self.lower(a, level)?, self.lower(b, level)?);
         let parts = a.parts.iter().zip(&b.parts).map(|(x, y)| work(self.ckks(), x, y)).collect::<Result<_, _>>()?;
-        Discrete::new(operation, parts, a.modulus, range, a.error + b.error)
+        Discrete::new(operation, parts, a.modulus, range, a.errors.plus(b.errors))
     }
 
     /// a · k for an integer k.
@@ -112,10 +111,10 @@ impl Evaluator {
         let least = k.rem_euclid(t);
         let k = if 2 * least > t { least - t } else { least };
         let ends = [a.range.0 * k, a.range.1 * k];
-        let error = a.error * k.unsigned_abs() as f64;
-        check_error(operation, error, a.level())?;
+        let errors = a.errors.times(k.unsigned_abs() as f64);
+        check_error(operation, errors.bound, a.level())?;
         let parts = a.parts.iter().map(|c| self.ckks().mul_integer(c, k)).collect::<Result<_, _>>()?;
-        Discrete::new(operation, parts, a.modulus, (ends[0].min(ends[1]), ends[0].max(ends[1])), error)
+        Discrete::new(operation, parts, a.modulus, (ends[0].min(ends[1]), ends[0].max(ends[1])), errors)
     }
 
     /// a + k for an integer k, from −t to t.
@@ -129,7 +128,7 @@ impl Evaluator {
             return Err(HeError::NotBelow { what: "the size of addend", index: 0, modulus: a.modulus });
         }
         let parts = a.parts.iter().map(|c| self.constant(c, k, a.form())).collect::<Result<_, _>>()?;
-        Discrete::new(operation, parts, a.modulus, (a.range.0 + k, a.range.1 + k), a.error)
+        Discrete::new(operation, parts, a.modulus, (a.range.0 + k, a.range.1 + k), a.errors)
     }
 
     /// The integer k added in every slot, in both parts of packed ones.
@@ -156,11 +155,13 @@ impl Evaluator {
             None => self.ckks(),
         };
         let sketch = ckks.params().sketch();
-        let added = sketch.switching(a.level()).bound(&NEGLIGIBLE) + sketch.division(2).bound(&NEGLIGIBLE);
-        let error = a.error + added / scale(self.params(), a.modulus, a.level());
-        check_error(operation, error, a.level())?;
+        let scale = scale(self.params(), a.modulus, a.level());
+        let added = [sketch.switching(a.level()), sketch.division(2)];
+        let one = |errors: Errors, noise| errors.plus(Errors::of_noise(sketch.degree(), &noise, scale));
+        let errors = added.into_iter().fold(a.errors, one);
+        check_error(operation, errors.bound, a.level())?;
         let parts = a.parts.iter().map(|c| ckks.rotate(c, steps)).collect::<Result<_, _>>()?;
-        Discrete::new(operation, parts, a.modulus, a.range, error)
+        Discrete::new(operation, parts, a.modulus, a.range, errors)
     }
 
     /// −a.
@@ -186,7 +187,7 @@ impl Evaluator {
         }
         let factor = (a.modulus / modulus) as i64;
         let parts = a.parts.iter().map(|c| self.ckks().refine(c, factor)).collect::<Result<_, _>>()?;
-        Discrete::new("a smaller modulus", parts, modulus, a.range, a.error)
+        Discrete::new("a smaller modulus", parts, modulus, a.range, a.errors)
     }
 
     /// a · b of split values, one level lower.
@@ -201,24 +202,24 @@ impl Evaluator {
         let level = a.level().min(b.level());
         self.check_above(operation, level)?;
         let ends = [a.range.0 * b.range.0, a.range.0 * b.range.1, a.range.1 * b.range.0, a.range.1 * b.range.1];
-        let size = |x: &Discrete| x.range.0.unsigned_abs().max(x.range.1.unsigned_abs()) as f64;
         let (left, right) = (self.lower(a, level)?, self.lower(b, level)?);
         // Errors have imaginary parts of the same size.
-        let error = size(a) * right.error + size(b) * left.error + 2.0 * left.error * right.error;
-        let error = error + self.product_error(a.modulus, level);
-        check_error(operation, error, level)?;
+        let linear = right.errors.times(a.largest()).plus(left.errors.times(b.largest()));
+        let errors =
+            linear.plus(left.errors.product(right.errors).times(2.0)).plus(self.product_errors(a.modulus, level));
+        check_error(operation, errors.bound, level)?;
         let product = |(x, y): (&Ciphertext, &Ciphertext)| self.ckks().mul_rescale(x, y);
         let parts = left.parts.iter().zip(&right.parts).map(product).collect::<Result<Vec<_>, _>>()?;
         let range = ends.iter().fold((i64::MAX, i64::MIN), |(low, high), e| (low.min(*e), high.max(*e)));
-        Discrete::new(operation, self.at_scale(parts, a.modulus), a.modulus, range, error)
+        Discrete::new(operation, self.at_scale(parts, a.modulus), a.modulus, range, errors)
     }
 
-    /// What a product at a level adds to the error.
-    fn product_error(&self, modulus: u64, level: usize) -> f64 {
+    /// What a product at a level adds to the errors.
+    fn product_errors(&self, modulus: u64, level: usize) -> Errors {
         let sketch = &self.params().layout().chain;
-        let added = sketch.relinearisation(level).bound(&NEGLIGIBLE) / sketch.q()[level]
-            + sketch.division(2).bound(&NEGLIGIBLE);
-        added / scale(self.params(), modulus, level - 1)
+        let (degree, scale) = (sketch.degree(), scale(self.params(), modulus, level - 1));
+        let relinearised = Errors::of_noise(degree, &sketch.relinearisation(level), scale * sketch.q()[level]);
+        relinearised.plus(Errors::of_noise(degree, &sketch.division(2), scale))
     }
 
     /// Ciphertexts whose scale is that of their level, but for double precision.
@@ -234,16 +235,16 @@ impl Evaluator {
             return Ok(a.clone());
         }
         let wanted = scale(self.params(), a.modulus, level);
-        let size = a.range.0.unsigned_abs().max(a.range.1.unsigned_abs()) as f64;
         let sketch = &self.params().layout().chain;
         // The constant that brings the scale about is rounded.
         let constant = |c: &Ciphertext| wanted / c.scale() * sketch.q()[level + 1];
-        let rounding = a.parts.iter().map(|c| size / constant(c)).fold(0.0, f64::max);
-        let error = a.error + sketch.division(2).bound(&NEGLIGIBLE) / wanted + rounding;
-        check_error(operation, error, level)?;
+        let rounding = a.parts.iter().map(|c| a.largest() / constant(c)).fold(0.0, f64::max);
+        let divided = Errors::of_noise(sketch.degree(), &sketch.division(2), wanted);
+        let errors = a.errors.plus(divided).plus(Errors::within(rounding));
+        check_error(operation, errors.bound, level)?;
         let one = |c: &Ciphertext| self.ckks().set_scale(&self.ckks().drop_to(c, level + 1)?, wanted);
         let parts = a.parts.iter().map(one).collect::<Result<_, HeError>>()?;
-        Discrete::new(operation, parts, a.modulus, a.range, error)
+        Discrete::new(operation, parts, a.modulus, a.range, errors)
     }
 
     /// f(x) for every integer: [`Evaluator::tables`].
@@ -285,8 +286,8 @@ impl Evaluator {
             return values.iter().map(|_| tables.iter().map(|t| self.known(key, t, form)).collect()).collect();
         }
         let inputs = self.lowered(values)?;
-        let error = inputs.iter().map(|x| self.coefficient_error(x)).fold(0.0, f64::max);
-        let plan = self.planned((first.modulus, error), tables, form)?;
+        let errors = inputs.iter().map(|x| self.coefficient_errors(x)).fold(Errors::NONE, Errors::larger);
+        let plan = self.planned((first.modulus, errors), tables, form)?;
         let coefficients = self.moved(&inputs)?;
         self.run(&plan, &coefficients.iter().collect::<Vec<_>>(), tables, form)
     }
@@ -322,14 +323,14 @@ impl Evaluator {
         }
         self.check_tables(first.modulus, tables)?;
         let tables = &tables.iter().map(|table| table.of_multiples(first.unit)).collect::<Result<Vec<_>, _>>()?;
-        let error = values.iter().map(|x| x.error).fold(0.0, f64::max);
-        let plan = self.planned((first.modulus, error), tables, form)?;
+        let errors = values.iter().map(|x| x.errors).fold(Errors::NONE, Errors::larger);
+        let plan = self.planned((first.modulus, errors), tables, form)?;
         self.run(&plan, &values.iter().map(|x| &x.inner).collect::<Vec<_>>(), tables, form)
     }
 
     /// The tables that have more than one value, planned for integers modulo t with errors in their coefficients: refused where a
     /// result could be wrong.
-    fn planned(&self, (modulus, error): (u64, f64), tables: &[Table], form: Form) -> Result<Planned, HeError> {
+    fn planned(&self, (modulus, errors): (u64, Errors), tables: &[Table], form: Form) -> Result<Planned, HeError> {
         let level = self.level_of(form);
         let output =
             |t: &Table| TableOutput { table: t.interpolation.clone(), scale: scale(self.params(), t.output, level) };
@@ -337,9 +338,9 @@ impl Evaluator {
         if outputs.is_empty() {
             return Ok(Planned { outputs, tables: None });
         }
-        let input = TableInput { modulus: modulus as usize, angle: error / modulus as f64 };
+        let input = TableInput { modulus: modulus as usize, angle: errors.times(1.0 / modulus as f64) };
         let planned = self.bootstrapper.plan_tables(input, &outputs)?;
-        planned.errors.iter().try_for_each(|error| check_error(OPERATION, *error, level))?;
+        planned.errors.iter().try_for_each(|errors| check_error(OPERATION, errors.bound, level))?;
         Ok(Planned { outputs, tables: Some(planned) })
     }
 
@@ -364,10 +365,10 @@ impl Evaluator {
                 if table.interpolation.is_constant() {
                     return self.known(value.key(), table, form);
                 }
-                let ((parts, output), error) = computed.next().ok_or_else(missing)?;
+                let ((parts, output), errors) = computed.next().ok_or_else(missing)?;
                 let parts = parts.into_iter().map(|made| self.refreshed(&made, level, output.scale));
                 let parts = parts.collect::<Result<_, _>>()?;
-                Discrete::new(OPERATION, parts, table.output, table.range(), *error)
+                Discrete::new(OPERATION, parts, table.output, table.range(), *errors)
             };
             tables.iter().map(result).collect()
         };
@@ -413,7 +414,7 @@ impl Evaluator {
         let count = if form == Form::Packed { 1 } else { 2 };
         let zero = Ciphertext::zero(self.ckks().params(), key, level, scale(self.params(), table.output, level))?;
         let parts = (0..count).map(|_| self.constant(&zero, value, form)).collect::<Result<_, _>>()?;
-        Discrete::new(OPERATION, parts, table.output, (value, value), 0.0)
+        Discrete::new(OPERATION, parts, table.output, (value, value), Errors::NONE)
     }
 
     /// g(a, b) of bits: [`Evaluator::gates`].
@@ -484,7 +485,7 @@ impl Evaluator {
         let (operand, factor) = if y == 0 { (a, x) } else { (b, y) };
         let multiple = self.multiple(operand, factor)?;
         let parts = multiple.iter().map(|c| self.constant(c, constant, a.form())).collect::<Result<_, _>>()?;
-        Discrete::new("a gate", parts, a.modulus, (0, 1), operand.error * factor.unsigned_abs() as f64)
+        Discrete::new("a gate", parts, a.modulus, (0, 1), operand.errors.times(factor.unsigned_abs() as f64))
     }
 
     /// c_0 + c_1·a + c_2·b + c_3·ab. Its derivative by each bit is −1, 0 or 1, whatever the bits are.
@@ -497,9 +498,9 @@ impl Evaluator {
         let level = a.level().min(b.level());
         self.check_above(operation, level)?;
         let (left, right) = (self.lower(a, level - 1)?, self.lower(b, level - 1)?);
-        let own = self.product_error(a.modulus, level);
-        let error = left.error + right.error + c3.unsigned_abs() as f64 * (2.0 * a.error * b.error + own);
-        check_error(operation, error, level - 1)?;
+        let own = a.errors.product(b.errors).times(2.0).plus(self.product_errors(a.modulus, level));
+        let errors = left.errors.plus(right.errors).plus(own.times(c3.unsigned_abs() as f64));
+        check_error(operation, errors.bound, level - 1)?;
         let mut sum = self.multiple(&self.mul(a, b)?, c3)?;
         for (operand, factor) in [(&left, c1), (&right, c2)] {
             let multiple = self.multiple(operand, factor)?;
@@ -508,7 +509,7 @@ impl Evaluator {
             }
         }
         let parts = sum.iter().map(|c| self.constant(c, c0, Form::Split)).collect::<Result<_, _>>()?;
-        Discrete::new(operation, parts, a.modulus, (0, 1), error)
+        Discrete::new(operation, parts, a.modulus, (0, 1), errors)
     }
 
     /// A multiple as it is, whatever the modulus.

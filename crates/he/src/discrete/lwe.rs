@@ -9,7 +9,7 @@
 use super::coefficients::{Coefficients, place, turn};
 use super::evaluator::Evaluator;
 use super::value::{Discrete, check_error};
-use crate::circuits::bootstrapping::BootstrapParams;
+use crate::circuits::bootstrapping::{BootstrapParams, Errors};
 use crate::error::{HeError, parameters};
 use std::fmt;
 use sudare_ring::{Coeff, Eval, Poly};
@@ -233,7 +233,8 @@ impl Evaluator {
         bits: &[&C],
     ) -> Result<Coefficients, HeError> {
         // In units of 1/4 of the modulus, however often that is taken.
-        let error = 4.0 * TAIL * (variance + keys.params.entry_variance()).sqrt();
+        let deviation = 4.0 * (variance + keys.params.entry_variance()).sqrt();
+        let error = TAIL * deviation;
         if variance.is_nan() || variance < 0.0 {
             return Err(parameters(format!("a variance of {variance}; it is not negative")));
         }
@@ -268,7 +269,8 @@ impl Evaluator {
                 part.add_assign(&copy);
             }
         }
-        Coefficients::from_parts(self.params(), keys.id(), parts, modulus, error)
+        let packed = Coefficients::from_parts(self.params(), keys.id(), parts, modulus, error)?;
+        Ok(Coefficients { errors: Errors::random(error, deviation * deviation), ..packed })
     }
 
     /// Bits as bits of TFHE, for any number of its gates.
@@ -301,7 +303,7 @@ impl Evaluator {
             return Err(RlweError::Internal { what: "coefficients of one value" }.into());
         };
         let exchange = &params.exchange;
-        let error = coefficients.error / 4.0 + TAIL * exchange.exit_variance().sqrt();
+        let error = coefficients.error() / 4.0 + TAIL * exchange.exit_variance().sqrt();
         let limit = TAIL * exchange.largest_variance().sqrt();
         if error.is_nan() || error > limit {
             return Err(HeError::Rlwe(RlweError::NoBudget {

@@ -12,7 +12,7 @@
 //! | sums, multiples, tables, products | [`Evaluator`], [`Table`] |
 //! | the 16 gates of two bits | [`Gate`] |
 //! | integers in coefficients, where other schemes meet them | [`Coefficients`] |
-//! | coefficients of BFV and BGV in | [`Evaluator::from_exact`] |
+//! | coefficients of BFV and BGV in and out | [`Evaluator::from_exact`], [`Evaluator::to_exact`] |
 //! | bits of TFHE in and out | [`LweKeys`], [`LweBits`] |
 //! | sets of 128 bits of security | [`DiscreteSet`] |
 //! | tables on ciphertexts, their errors | [`crate::circuits::bootstrapping`], [`crate::circuits::mod1`] |
@@ -61,7 +61,7 @@ mod wire;
 pub use coefficients::{Coefficients, place, turn};
 pub use crypt::{Decryptor, Encryptor};
 pub use evaluator::Evaluator;
-pub use exact::entry_element;
+pub use exact::{entry_element, exit_element};
 pub use gate::Gate;
 pub use lwe::{LweBits, LweKeys, LweParams};
 pub use set::DiscreteSet;

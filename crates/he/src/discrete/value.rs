@@ -1,6 +1,6 @@
 //! Encrypted integers modulo t, with the bound on their errors.
 
-use crate::circuits::bootstrapping::BootstrapParams;
+use crate::circuits::bootstrapping::{BootstrapParams, Errors};
 use crate::ckks::{Ciphertext, State};
 use crate::error::{HeError, parameters};
 use std::fmt;
@@ -23,7 +23,7 @@ pub struct Discrete {
     pub(super) modulus: u64,
     /// Least and largest integer in a slot.
     pub(super) range: (i64, i64),
-    pub(super) error: f64,
+    pub(super) errors: Errors,
 }
 
 /// What errors have to stay below.
@@ -95,7 +95,7 @@ impl Discrete {
         if range.0 > range.1 || error.is_nan() || error < 0.0 {
             return Err(parameters("a range's least integer is not above its largest, and an error is not negative"));
         }
-        Self::new(OPERATION, parts, modulus, range, error)
+        Self::new(OPERATION, parts, modulus, range, Errors::within(error))
     }
 
     /// Of parts that were computed.
@@ -104,16 +104,16 @@ impl Discrete {
         mut parts: Vec<Ciphertext>,
         modulus: u64,
         range: (i64, i64),
-        error: f64,
+        errors: Errors,
     ) -> Result<Self, HeError> {
-        check_error(operation, error, parts[0].level())?;
+        check_error(operation, errors.bound, parts[0].level())?;
         let largest = range.0.unsigned_abs().max(range.1.unsigned_abs());
         let complex = if parts.len() == 1 { std::f64::consts::SQRT_2 } else { 1.0 };
         for c in &mut parts {
             let state = State {
                 scale: c.scale(),
                 bound: complex * largest as f64,
-                noise: std::f64::consts::SQRT_2 * error * c.scale(),
+                noise: std::f64::consts::SQRT_2 * errors.bound * c.scale(),
             };
             state.check_fits(operation, c.params(), c.level())?;
             if largest >= LARGEST as u64 {
@@ -128,7 +128,7 @@ impl Discrete {
             }
             (c.bound, c.noise) = (state.bound, state.noise);
         }
-        Ok(Self { parts, modulus, range, error })
+        Ok(Self { parts, modulus, range, errors })
     }
 
     /// The ciphertexts.
@@ -148,7 +148,7 @@ impl Discrete {
 
     /// Bound on the distance of a real or imaginary part to its integer, below ½.
     pub fn error(&self) -> f64 {
-        self.error
+        self.errors.bound
     }
 
     /// How its integers stand.
@@ -164,6 +164,16 @@ impl Discrete {
     /// The name of the secret key that it is under.
     pub fn key(&self) -> KeyId {
         self.parts[0].key()
+    }
+
+    /// The size of the largest integer that a slot may hold.
+    pub(super) fn largest(&self) -> f64 {
+        self.range.0.unsigned_abs().max(self.range.1.unsigned_abs()) as f64
+    }
+
+    /// Errors of its integers in one ciphertext: what is imaginary in one of two is real in the other.
+    pub(super) fn slot_errors(&self) -> Errors {
+        self.errors.times(self.parts.len() as f64)
     }
 
     /// Whether its slots hold nothing but 0 and 1.
@@ -186,7 +196,7 @@ const OPERATION: &str = "putting integers together";
 
 impl fmt::Debug for Discrete {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (form, error) = (self.form(), self.error.log2());
+        let (form, error) = (self.form(), self.error().log2());
         write!(f, "Discrete(integers modulo {}, {form:?}, error 2^{error:.1}, level {})", self.modulus, self.level())
     }
 }

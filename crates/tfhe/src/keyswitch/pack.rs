@@ -9,13 +9,15 @@ use crate::core::ggsw::{check_gadget, write_glev};
 use crate::core::seeded::{bodies_of, expanded};
 use crate::{GlweCiphertext, GlweContext, GlweSecretKey, LweCiphertext, LweSecretKey, TfheError, TorusLwe};
 use sudare_ring::buffer::Buffer;
-use sudare_ring::kernel::{Gadget, PackedMatrix};
+use sudare_ring::kernel::{Gadget, PackedMatrix, round_to_i64};
 use sudare_ring::random::{MaskSeed, ObjectSeeds};
 use sudare_ring::threads;
 use zeroize::Zeroizing;
 
 /// Input coefficients whose rows are one packed matrix: as many words of a ciphertext as stand beside each other in memory.
 const BLOCK: usize = 16;
+/// Ciphertexts that are read together: their words of a column fill a cache line.
+const LINE: usize = 8;
 
 /// An LWE ciphertext that can be packed.
 pub trait Packable: Sync {
@@ -175,20 +177,17 @@ impl PackingKey {
         }
         let cut = Cut::new(whole, limb.q(), self.gadget);
         let mut sum = Buffer::dirty(self.context.words());
-        let mut columns = vec![0i64; BLOCK * levels * n];
+        let (mut columns, mut cuts) = (vec![0.0; BLOCK * n], vec![0i64; levels * n]);
         let mut digits = Buffer::dirty(BLOCK * levels * n);
         for (b, m) in self.blocks.iter().enumerate() {
-            let (first, count) = (b * BLOCK, m.rows() / levels);
-            for (j, c) in inputs.iter().enumerate() {
-                let Some(c) = c else { continue };
-                for i in 0..count {
-                    cut.digits(c.word(first + i), |l, digit| columns[(i * levels + l) * n + j] = digit);
-                }
-            }
             let rows = m.rows() * n;
-            for (row, column) in digits[..rows].chunks_exact_mut(n).zip(columns.chunks_exact(n)) {
-                limb.from_i64(row, column);
-                limb.forward(row);
+            read_columns(&mut columns[..rows / levels], inputs, (b * BLOCK, n), whole);
+            for (rows, column) in digits[..rows].chunks_exact_mut(levels * n).zip(columns.chunks_exact(n)) {
+                cut.digits(&mut cuts, column);
+                for (row, digit) in rows.chunks_exact_mut(n).zip(cuts.chunks_exact(n)) {
+                    limb.from_i64(row, digit);
+                    limb.forward(row);
+                }
             }
             limb.external_product(&mut sum, &digits[..rows], m);
             limb.add_assign(out.words_mut(), &sum);
@@ -214,38 +213,50 @@ fn check_packing(context: &GlweContext, gadget: Gadget) -> Result<(), TfheError>
     Ok(())
 }
 
-/// Cuts words modulo p, scaled to q and centred, into digits: balanced ones, and what is left in the highest.
+/// Column i of n numbers gets word `first` + i of each ciphertext, centred modulo `whole`; zero where there is none. Columns
+/// are a power of two apart and fall on one set of the first cache: lines of [`LINE`] ciphertexts are written whole.
+fn read_columns<C: Packable>(columns: &mut [f64], inputs: &[Option<&C>], (first, n): (usize, usize), whole: u64) {
+    let half = whole / 2;
+    let centred = |word: u64| (word as i64 - if word > half { whole as i64 } else { 0 }) as f64;
+    let count = columns.len() / n;
+    for (at, here) in inputs.chunks(LINE).enumerate() {
+        let mut tile = [[0.0; LINE]; BLOCK];
+        for (j, c) in here.iter().enumerate() {
+            let Some(c) = c else { continue };
+            tile[..count].iter_mut().enumerate().for_each(|(i, line)| line[j] = centred(c.word(first + i)));
+        }
+        for (column, line) in columns.chunks_exact_mut(n).zip(&tile) {
+            column[at * LINE..].iter_mut().zip(line).for_each(|(to, x)| *to = *x);
+        }
+    }
+}
+
+/// Cuts centred numbers modulo p, scaled to q, into digits: balanced ones, and what is left in the highest.
 struct Cut {
-    whole: u64,
     /// q/p in units of the last digit.
     ratio: f64,
     base_log: u32,
-    levels: u32,
 }
-
-/// Added to and taken from a smaller number, it rounds it.
-const ROUNDING: f64 = 6_755_399_441_055_744.0;
 
 impl Cut {
     fn new(whole: u64, q: u64, gadget: Gadget) -> Self {
         let Gadget { base_log, levels } = gadget;
         let last = gadget.log_weight(64 - q.leading_zeros(), levels - 1);
-        Self { whole, ratio: q as f64 / whole as f64 / f64::from(last).exp2(), base_log, levels }
+        Self { ratio: q as f64 / whole as f64 / f64::from(last).exp2(), base_log }
     }
 
-    /// Digits by level, the highest first.
-    #[inline(always)]
-    fn digits(&self, word: u64, mut put: impl FnMut(usize, i64)) {
-        let centred = word as i64 - if word > self.whole / 2 { self.whole as i64 } else { 0 };
-        // At most 2^47 in size: an integer after this.
-        let mut t = (centred as f64 * self.ratio + ROUNDING - ROUNDING) as i64;
+    /// Digits of all numbers level by level, the highest first.
+    fn digits(&self, out: &mut [i64], numbers: &[f64]) {
         let (half, mask) = (1i64 << (self.base_log - 1), (1i64 << self.base_log) - 1);
-        for l in (1..self.levels as usize).rev() {
-            let digit = ((t + half) & mask) - half;
-            t = (t - digit) >> self.base_log;
-            put(l, digit);
+        let (rest, lower) = out.split_at_mut(numbers.len());
+        // At most 2^47 in size: an integer after this.
+        round_to_i64(rest, numbers, self.ratio);
+        for digits in lower.chunks_exact_mut(numbers.len()).rev() {
+            for (t, digit) in rest.iter_mut().zip(digits) {
+                *digit = ((*t + half) & mask) - half;
+                *t = (*t - *digit) >> self.base_log;
+            }
         }
-        put(0, t);
     }
 }
 
@@ -281,15 +292,63 @@ mod tests {
             for (base_log, levels) in [(20, 1), (7, 3), (16, 3)] {
                 let gadget = Gadget { base_log, levels };
                 let cut = Cut::new(whole, q, gadget);
-                for word in (0..2000).map(|i| whole / 2000 * i).chain([1, whole / 2, whole - 1]) {
+                let words: Vec<u64> =
+                    (0..2000).map(|i| whole / 2000 * i).chain([1, whole / 2, whole / 2 + 1, whole - 1]).collect();
+                let levels = levels as usize;
+                let mut numbers = vec![f64::NAN; words.len()];
+                let inputs: Vec<Word> = words.iter().map(|word| Word(*word, whole)).collect();
+                read_columns(&mut numbers, &inputs.iter().map(Some).collect::<Vec<_>>(), (0, words.len()), whole);
+                let mut digits = vec![0; levels * words.len()];
+                cut.digits(&mut digits, &numbers);
+                for (i, word) in words.iter().enumerate() {
                     let mut sum = 0.0;
-                    cut.digits(word, |l, digit| {
-                        assert!((digit as f64).abs() <= f64::from(base_log - 1).exp2() + 1.0);
-                        sum += digit as f64 * f64::from(gadget.log_weight(48, l as u32)).exp2();
-                    });
-                    let off = (sum - word as f64 / whole as f64 * q as f64) / q as f64;
-                    let last = f64::from(gadget.log_weight(48, levels - 1)).exp2();
+                    for l in 0..levels {
+                        let digit = digits[l * words.len() + i] as f64;
+                        assert!(digit.abs() <= f64::from(base_log - 1).exp2() + 1.0);
+                        sum += digit * f64::from(gadget.log_weight(48, l as u32)).exp2();
+                    }
+                    let off = (sum - *word as f64 / whole as f64 * q as f64) / q as f64;
+                    let last = f64::from(gadget.log_weight(48, levels as u32 - 1)).exp2();
                     assert!((off - off.round()).abs() * q as f64 <= 0.5 * last + 1.0, "{word} of {whole}: {off}");
+                }
+            }
+        }
+    }
+
+    /// Ciphertexts of one word, the body.
+    struct Word(u64, u64);
+
+    impl Packable for Word {
+        fn whole(&self) -> u64 {
+            self.1
+        }
+
+        fn dimension(&self) -> usize {
+            0
+        }
+
+        fn word(&self, _: usize) -> u64 {
+            self.0
+        }
+    }
+
+    /// Each word in its column, zeros where a ciphertext is missing, whatever stood there before.
+    #[test]
+    fn columns_have_a_word_of_each_ciphertext() {
+        let (n, whole, from) = (32, 1u64 << 32, 21);
+        let of = |j: usize| TorusLwe::from_words((0..=from).map(|i| (j * 100 + i) as u32).collect()).unwrap();
+        let all: Vec<TorusLwe> = (0..27).map(of).collect();
+        let inputs: Vec<Option<&TorusLwe>> = all.iter().enumerate().map(|(j, c)| (j % 5 != 3).then_some(c)).collect();
+        for first in [0, BLOCK] {
+            let count = BLOCK.min(from - first);
+            let mut columns = vec![0.0; count * n];
+            columns[..n].fill(7.0);
+            columns[inputs.len()..n].fill(0.0);
+            read_columns(&mut columns, &inputs, (first, n), whole);
+            for (i, column) in columns.chunks(n).enumerate() {
+                for (j, x) in column.iter().enumerate() {
+                    let there = j < inputs.len() && j % 5 != 3;
+                    assert_eq!(*x, if there { (j * 100 + first + i) as f64 } else { 0.0 }, "{j}, {i}");
                 }
             }
         }

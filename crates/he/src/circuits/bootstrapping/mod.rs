@@ -23,6 +23,7 @@
 #[doc = include_str!("../../../../../docs/guide/2-tables-and-models/05-any-depth.md")]
 struct Guide;
 
+mod errors;
 mod keys;
 mod layout;
 mod noise;
@@ -36,6 +37,7 @@ mod tables;
 mod tests;
 mod wire;
 
+pub(crate) use errors::Errors;
 pub use keys::BootstrapKeys;
 pub use noise::PredictedNoise;
 pub use params::BootstrapParams;

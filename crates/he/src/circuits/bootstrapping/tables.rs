@@ -7,7 +7,10 @@
 //! Bounds hold for all slots with probability 1 − 2^−128 and better. An error of a slot is nearly a product of two Gaussians,
 //! one of them the key's, so that |Re e| > F has probability exp(−2F/σ) for E|e|² = σ². σ depends on I and x: the bound is the F
 //! for which the mean over I, for the worst x, is exp(−2·54.5).
+//!
+//! Of all errors together bias and deviation are told as well ([`Errors`]): for integers that are as they are, and random I.
 
+use super::errors::Errors;
 use super::layout::Layout;
 use super::noise::{cts_imaginary_variance, cts_variance, join_variance, raise_variance, stc_variance};
 use super::params::{BootstrapParams, planned};
@@ -22,7 +25,7 @@ use num_complex::Complex64;
 use std::f64::consts::TAU;
 use sudare_ring::interrupt::check;
 use sudare_ring::ops::PeriodicPoly;
-use sudare_rlwe::noise::NEGLIGIBLE;
+use sudare_rlwe::noise::{NEGLIGIBLE, canonical_bound};
 use sudare_rlwe::{Backend, RlweError};
 
 /// What is known of the integers that a table reads, where they stand in coefficients modulo q_0.
@@ -30,8 +33,8 @@ use sudare_rlwe::{Backend, RlweError};
 pub(crate) struct TableInput {
     /// t.
     pub modulus: usize,
-    /// Bound on a coefficient's distance to x·q_0/t, as a part of q_0.
-    pub angle: f64,
+    /// Distance of coefficients to x·q_0/t, as a part of q_0.
+    pub angle: Errors,
 }
 
 /// A table, and what its values should have as their scale.
@@ -45,8 +48,8 @@ pub(crate) struct TableOutput {
 #[derive(Debug)]
 pub(crate) struct Tables<R = PeriodicPoly> {
     pub(super) program: Program<R>,
-    /// Bounds on the errors of the results.
-    pub errors: Vec<f64>,
+    /// Errors of the results.
+    pub errors: Vec<Errors>,
 }
 
 /// Variances of a table's steps, for integers that are spread evenly. A value is a real number: a real or imaginary part.
@@ -188,34 +191,51 @@ impl Layout {
         Ok(out)
     }
 
-    /// Bound on the error of a coefficient after StC, as a part of q_0: of integers modulo t up to `range` in size, with errors up
-    /// to `error`.
-    pub fn coefficient_error(&self, modulus: usize, range: f64, error: f64) -> f64 {
-        // Both parts of a slot are integers.
-        let stc = self.stc_angle(&self.stc_plans(), modulus, 2.0 * range.powi(2));
-        together([error / modulus as f64, coefficient_tail(stc)])
+    /// Errors of coefficients after StC, as a part of q_0: of integers modulo t up to `range` in size.
+    pub fn coefficient_errors(&self, modulus: usize, range: f64, own: Errors) -> Errors {
+        let variance = self.coefficient_variance(modulus, range);
+        let own = own.times(1.0 / modulus as f64);
+        let bound = together([own.bound, coefficient_tail(variance)]);
+        Errors { bound, deviation: own.deviation.hypot(variance.sqrt()), ..own }
     }
 
-    /// Bounds on the errors of tables' results.
+    /// Bound on the canonical norm of what StC makes of integers modulo t up to `range` in size and their errors, as a part of
+    /// q_0.
+    pub fn coefficients_together(&self, modulus: usize, range: f64, own: Errors) -> f64 {
+        let stc = canonical_bound(&NEGLIGIBLE, self.chain.degree(), self.coefficient_variance(modulus, range), 2);
+        own.together(self.chain.degree()) / modulus as f64 + stc
+    }
+
+    /// Variance of a coefficient by StC, as a part of q_0.
+    fn coefficient_variance(&self, modulus: usize, range: f64) -> f64 {
+        // Both parts of a slot are integers.
+        self.stc_angle(&self.stc_plans(), modulus, 2.0 * range.powi(2))
+    }
+
+    /// Errors of tables' results.
     fn table_errors(
         &self,
         input: TableInput,
         outputs: &[TableOutput],
         (plan, e, values): (&Plan, Value, &[Value]),
-    ) -> Vec<f64> {
-        let added = [coefficient_tail(self.raise_angle()), slot_tail(self.cts_angle(&self.cts_plans()))];
-        let angle = together([input.angle].into_iter().chain(added));
+    ) -> Vec<Errors> {
+        let variances = [self.raise_angle(), self.cts_angle(&self.cts_plans())];
+        let angle = together([input.angle.bound, coefficient_tail(variances[0]), slot_tail(variances[1])]);
+        let (before, added) = (input.angle.mean_square(), variances[0] + variances[1]);
         let phases = phases(self.literal.weight, input.modulus);
         let one = |(output, value): (&TableOutput, &Value)| {
             let (table, mut fit, mut exponential) = (&output.table, 0.0f64, 0.0f64);
             let mut deviations = Vec::with_capacity(phases.len());
+            let mut spreads = vec![Spread::default(); input.modulus];
             for phase in &phases {
                 let mut variance = 0.0f64;
-                for off in [-angle, 0.0, angle] {
+                let mut fits = [0.0; 3];
+                for (off, missed) in [-angle, 0.0, angle].into_iter().zip(&mut fits) {
                     let u = phase.u + off;
                     let (found, [imaginary, arithmetic]) = self.value_variances(plan, *value, u);
                     variance = variance.max(imaginary + arithmetic);
-                    fit = fit.max((found[*value].im - table.evaluate(Complex64::cis(TAU * u))).abs());
+                    *missed = found[*value].im - table.evaluate(Complex64::cis(TAU * u));
+                    fit = fit.max(missed.abs());
                     if off == 0.0 {
                         let gains = plan.derivatives(e, &found, 0);
                         let own = (0..plan.sums().len()).map(|k| gains[k + 1].norm_sqr() * plan.added_variance(k));
@@ -223,14 +243,63 @@ impl Layout {
                     }
                 }
                 deviations.push((*phase, variance));
+                spreads[phase.x].add(phase.share, variance, fits);
             }
             let joined = join_variance(self, output.scale, 2) / 2.0 / output.scale.powi(2);
             // What of the exponential's own noise is not linear.
             let off = NEGLIGIBLE[1] * exponential.sqrt();
             let bent = table.bending(together([angle, off / TAU])) + table.second_order() * off * off;
-            fit + together([bent, bound(&deviations), slot_tail(joined)])
+            let bound = fit + together([bent, bound(&deviations), slot_tail(joined)]);
+            let curvature = (0..input.modulus).map(|x| table.curvature(x)).fold(0.0, f64::max);
+            let added = added + exponential / (TAU * TAU);
+            let squares = curvature * (before + added) + table.second_order() * exponential;
+            // ‖(a + b)²‖ ≤ (‖a‖_4 + ‖b‖_4)².
+            let scattered = curvature * ((INHERITED_FOURTH * before).sqrt() + (ADDED_FOURTH * added).sqrt()).powi(2);
+            let worst = |of: fn(&Spread) -> f64| spreads.iter().map(of).fold(0.0, f64::max);
+            Errors {
+                bound,
+                bias: worst(Spread::bias) + squares,
+                deviation: (SAMPLED * (worst(Spread::variance) + joined)).sqrt() + scattered,
+            }
         };
         outputs.iter().zip(values).map(one).collect()
+    }
+}
+
+/// Roots of the mean fourth power of an error over its mean square: of a table's result, a product of two Gaussians whose variance is
+/// up to 64 times its mean, and of what raising and CtS add, a product of two Gaussians.
+const INHERITED_FOURTH: f64 = 24.0;
+const ADDED_FOURTH: f64 = 3.0;
+/// A sum of N ≥ 2^15 variances for random I is no more than this times their mean, by Bernstein's inequality with a largest one of 64
+/// means.
+const SAMPLED: f64 = 2.0;
+
+/// What I makes of the errors of one integer.
+#[derive(Clone, Copy, Default)]
+struct Spread {
+    /// Mean of what the exponential misses, and of how far that depends on the angle.
+    missed: [f64; 2],
+    /// Mean square of it.
+    missed_squared: f64,
+    /// Mean variance of noise.
+    noise: f64,
+}
+
+impl Spread {
+    fn add(&mut self, share: f64, variance: f64, [before, here, behind]: [f64; 3]) {
+        let moved = (before - here).abs().max((behind - here).abs());
+        self.missed[0] += share * here;
+        self.missed[1] += share * moved;
+        self.missed_squared += share * (here.abs() + moved).powi(2);
+        self.noise += share * variance;
+    }
+
+    fn bias(&self) -> f64 {
+        self.missed[0].abs() + self.missed[1]
+    }
+
+    fn variance(&self) -> f64 {
+        self.noise + self.missed_squared
     }
 }
 
@@ -279,9 +348,10 @@ impl BootstrapLiteral {
         let values: Vec<f64> = (0..modulus).map(|x| x as f64).collect();
         let output = TableOutput { table: Interpolation::new(&values)?, scale: layout.scale() };
         let (plan, e, values) = layout.tables(&[(&output.table, output.scale)])?;
-        let angle = layout.coefficient_error(modulus, modulus as f64 - 1.0, 0.0);
+        let angle = layout.coefficient_errors(modulus, modulus as f64 - 1.0, Errors::NONE);
         let input = TableInput { modulus, angle };
-        Ok(layout.table_errors(input, &[output], (&plan, e, &values)).into_iter().fold(0.0, f64::max))
+        let errors = layout.table_errors(input, &[output], (&plan, e, &values));
+        Ok(errors.into_iter().map(|e| e.bound).fold(0.0, f64::max))
     }
 }
 
@@ -387,6 +457,34 @@ mod tests {
                 let here: f64 = all.iter().filter(|p| p.x == x).map(|p| p.share).sum();
                 assert!((here - 1.0).abs() < 1e-12);
             }
+        }
+    }
+
+    /// At full size BFV and BGV have room for what tables leave in coefficients: bits between the bound on all N errors together, with
+    /// a key switch at the end, and q_0/2t.
+    #[test]
+    fn results_of_the_sets_fit_into_coefficients() {
+        for (literal, modulus, room) in [
+            (BootstrapLiteral::s15(), 4, 1.5),
+            (BootstrapLiteral::w16(), 16, 5.4),
+            (BootstrapLiteral::w16(), 64, 2.7),
+            (BootstrapLiteral::w16(), 128, 1.1),
+        ] {
+            let layout = Layout::new(&literal, planned(&literal)).unwrap();
+            let values: Vec<f64> = (0..modulus).map(|x| x as f64).collect();
+            let largest = modulus as f64 - 1.0;
+            let output = TableOutput { table: Interpolation::new(&values).unwrap(), scale: layout.scale() };
+            let (plan, e, written) = layout.tables(&[(&output.table, output.scale)]).unwrap();
+            let mut errors = Errors::NONE;
+            for _ in 0..2 {
+                let input = TableInput { modulus, angle: layout.coefficient_errors(modulus, largest, errors) };
+                errors = layout.table_errors(input, std::slice::from_ref(&output), (&plan, e, &written))[0];
+            }
+            let (chain, q) = (&layout.chain, layout.q0());
+            let turn = chain.switching(0).bound(&NEGLIGIBLE) + chain.division(2).bound(&NEGLIGIBLE);
+            let together = layout.coefficients_together(modulus, largest, errors) + turn / q;
+            let bits = -(2.0 * modulus as f64 * together).log2();
+            assert!((room..room + 0.2).contains(&bits), "{modulus}: {bits:.2} bits");
         }
     }
 }

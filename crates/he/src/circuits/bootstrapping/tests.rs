@@ -1,5 +1,6 @@
 //! Each step alone against its formula.
 
+use super::errors::Errors;
 use super::keys::BootstrapKeys;
 use super::noise::{
     cts_imaginary_variance, cts_variance, integer_shares, integer_variance, join_variance, raise_variance, samples,
@@ -355,7 +356,7 @@ fn integers(seed: u64, modulus: usize, count: usize) -> Vec<Complex64> {
 
 /// Integers modulo t without an error, in slots.
 fn exact(b: &Bootstrapper, modulus: usize) -> TableInput {
-    TableInput { modulus, angle: b.params().layout().coefficient_error(modulus, modulus as f64 - 1.0, 0.0) }
+    TableInput { modulus, angle: b.params().layout().coefficient_errors(modulus, modulus as f64 - 1.0, Errors::NONE) }
 }
 
 /// The arithmetic of exponential and table, for each I alone: where the noise is largest, at I = 0, and at both ends, which
@@ -406,8 +407,12 @@ fn a_table_is_the_sum_of_its_steps() {
                 .zip(&x)
                 .flat_map(|(f, x)| [f.re - values[x.re as usize], f.im - values[x.im as usize]])
                 .collect();
-            assert!(errors.iter().all(|e| e.abs() < tables.errors[0]));
-            ratio.add(mean_square(errors.into_iter()), noise.total());
+            assert!(errors.iter().all(|e| e.abs() < tables.errors[0].bound));
+            // What is said of all errors together is more than there is, and no more than a few times as much.
+            let (found, stated) = (mean_square(errors.into_iter()), tables.errors[0].mean_square());
+            let mean = found.0 / found.1 as f64;
+            assert!((mean..20.0 * mean).contains(&stated), "{mean:.3e}, stated {stated:.3e}");
+            ratio.add(found, noise.total());
         }
         ratio.require(&format!("the table {values:?}"));
     }
@@ -430,7 +435,7 @@ fn tables_fail_as_often_as_the_formula_says() {
             let w = World::new(&literal);
             let (b, layout, output) = (&w.bootstrapper, w.bootstrapper.layout(), table(&w, &values));
             let tables = b.plan_tables(exact(b, modulus as usize), std::slice::from_ref(&output)).unwrap();
-            assert!(tables.errors[0] > 0.5, "such a table is no promise");
+            assert!(tables.errors[0].bound > 0.5, "such a table is no promise");
             let (mut squares, mut count) = (0.0, 0.0);
             for trial in 0..sized(8, 60) {
                 let x = integers(key * 1000 + trial, modulus as usize, w.params().slots());
