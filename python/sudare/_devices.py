@@ -78,7 +78,7 @@ def kernels() -> str | None:
 
 
 def _load_compiler() -> None:
-    """Loads NVRTC from where pip installs it, which no loader's path has; a later look for it by its name finds it."""
+    """Loads NVRTC from where pip installs it. A later look for it by its name finds it in the process."""
     found = find_spec("nvidia")
     folders = [] if found is None else [Path(folder) for folder in found.submodule_search_locations or []]
     # What it is made of first: it looks for that by its name, too.

@@ -68,8 +68,8 @@ class Server(KeyedServer[_core.Server]):
         saved or wanted elsewhere (`C.to("cpu")`). Every word is what the processor computes. `bind` matrices
         to it. Products that are stored, or computed on a cluster, stay with the processor.
 
-        `device` may be one of `devices()` too. `memory`, as 8e9 or "8 GB", is the most that all servers of this
-        process may take of the card's memory, where PyTorch or others need the rest.
+        `device` may be one of `devices()` too. `memory`, as 8e9 or "8 GB", is the most that all servers of
+        this process may take of the card's memory, where PyTorch or others need the rest.
 
         Raises `InputError` for what names no device, `SudareError` that says what lacks where there is no
         such card, `PlanError` for a plan that devices do not compute: they do single products by the methods
