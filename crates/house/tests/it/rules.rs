@@ -343,6 +343,7 @@ const LOCKED: &[(&str, &str)] = &[
     ("cuda/src/arena.rs", "a device is its process's own"),
     ("cuda/src/device.rs", "a device is its process's own"),
     ("cuda/src/driver/card.rs", "a device is its process's own"),
+    ("cuda/src/driver/emulator.rs", "a device is its process's own"),
     ("gpu/src/evaluator.rs", "a device is its process's own"),
     ("py/src/work.rs", "ends with the call"),
     ("ring/src/threads.rs", "ends with the call"),
