@@ -68,5 +68,5 @@ pub fn load<T: DeserializeOwned>(path: &Path) -> Outcome<Vec<T>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
     };
-    text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    text.lines().filter(|line| !line.is_empty()).map(|line| Ok(serde_json::from_str(line)?)).collect()
 }

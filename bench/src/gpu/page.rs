@@ -33,7 +33,9 @@ pub fn render(cells: &[Cell], clocks: Option<&str>, machine: &Machine) -> Outcom
     if let Some(line) = clocks.and_then(clock) {
         writeln!(t, "{line}\n")?;
     }
-    let wrong: Vec<&Cell> = cells.iter().filter(|c| c.check != "ok").collect();
+    let mut wrong: Vec<&Cell> = cells.iter().filter(|c| c.check != "ok").collect();
+    // A stage that failed says more than its lines.
+    wrong.sort_by_key(|c| c.operation != "stage");
     if !wrong.is_empty() {
         writeln!(t, "**{} of {} lines are wrong**, the first of them:\n", wrong.len(), cells.len())?;
         for c in wrong.iter().take(10) {
