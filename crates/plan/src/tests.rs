@@ -197,21 +197,20 @@ fn exact_plans_hold_what_they_promise() {
 fn a_file_of_an_exact_product_lowers_nothing() {
     let plan = exact(Shape::new(16, 16, 16), 1023, 1023, Security::Bits128).unwrap();
     assert_eq!(Plan::from_json(&plan.to_json().unwrap()).unwrap(), plan);
-    // A larger ring whose primes hold the noise is secure and exact, if not the cheapest.
-    Plan::from_json(&edited(&plan, "/program/exact/params/log_n", &json!(13))).unwrap();
     refused(
         &plan,
         &[
             ("/program/exact/params/log_n", json!(9), "params.log_n"),
             ("/program/exact/params/log_n", json!(11), "blocks"),
+            ("/program/exact/params/log_n", json!(13), "params.q_bits"),
             ("/program/exact/params/log_n", json!(40), "params.log_n"),
             ("/program/exact/params/security", json!("Insecure"), "program.params.security"),
             ("/program/exact/params/security", json!("Bits256"), "params.security"),
             ("/program/exact/params/secret", json!({"FixedWeight": {"weight": 1}}), "program.params.secret"),
             ("/program/exact/params/secret", json!("Gaussian"), "program.params.secret"),
-            ("/program/exact/params/q_bits", json!([30]), ""),
-            ("/program/exact/params/q_bits", json!([39, 39, 39, 39, 39, 39]), ""),
-            ("/program/exact/params/q_bits", json!([]), ""),
+            ("/program/exact/params/q_bits", json!([30]), "params.q_bits"),
+            ("/program/exact/params/q_bits", json!([39, 39, 39, 39, 39, 39]), "params.q_bits"),
+            ("/program/exact/params/q_bits", json!([]), "params.q_bits"),
             ("/program/exact/params/p_bits", json!([60]), "params.p_bits"),
             ("/program/exact/params/digit_limbs", json!(0), "params.digit_limbs"),
             ("/goal/security", json!("Insecure"), "goal.security"),

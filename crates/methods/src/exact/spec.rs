@@ -83,12 +83,13 @@ impl ExactSpec {
             let holding = format!("coprime ones that just hold results of up to {}", request.result());
             return Err(field("moduli", format!("{:?}", self.moduli), holding));
         }
-        // The modulus is what holds the noise, as a simulation finds.
-        let most = PRIME_BITS + 1;
-        if params.q_bits.iter().any(|bits| *bits > most) {
-            return Err(field("params.q_bits", format!("{:?}", params.q_bits), format!("primes of up to {most} bits")));
-        }
-        check_params(params, &of_primes(request, params.log_n, params.q_bits.clone()))
+        // The modulus is the least that holds the noise, as a simulation finds.
+        let expected = roomy(request, params.log_n, &self.moduli)
+            .and_then(|roomy| literal(request, &roomy, simulated(request, self.blocks, &roomy).ok()?.noise));
+        let Some(expected) = expected else {
+            return Err(field("params.log_n", params.log_n, "a degree that holds this computation securely"));
+        };
+        check_params(params, &expected)
     }
 }
 
