@@ -8,7 +8,7 @@
 //! one of them the key's, so that |Re e| > F has probability exp(−2F/σ) for E|e|² = σ². σ depends on I and x: the bound is the F
 //! for which the mean over I, for the worst x, is exp(−2·54.5).
 //!
-//! Of all errors together bias and deviation are told as well ([`Errors`]): for integers that are as they are, and random I.
+//! [`Errors`] has the bias and the deviation of all errors together, for integers as they are and a random I.
 
 use super::errors::Errors;
 use super::layout::Layout;
