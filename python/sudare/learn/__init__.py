@@ -3,8 +3,11 @@
 from ._axes import PCA, StandardScaler
 from ._base import NotFittedError
 from ._classes import GaussianNB, LinearDiscriminantAnalysis, NearestCentroid, QuadraticDiscriminantAnalysis
+from ._descent import GradientLogisticRegression
+from ._kmeans import KMeans
 from ._linear import ElasticNet, Lasso, LinearRegression, Ridge
 from ._logistic import LogisticRegression
+from ._power import PowerPCA
 from ._rows import Answer, Client, Plan, Rows
 
 __all__ = [
@@ -13,6 +16,8 @@ __all__ = [
     "Client",
     "ElasticNet",
     "GaussianNB",
+    "GradientLogisticRegression",
+    "KMeans",
     "Lasso",
     "LinearDiscriminantAnalysis",
     "LinearRegression",
@@ -20,6 +25,7 @@ __all__ = [
     "NearestCentroid",
     "NotFittedError",
     "Plan",
+    "PowerPCA",
     "QuadraticDiscriminantAnalysis",
     "Ridge",
     "Rows",

@@ -83,8 +83,8 @@ class Estimator:
             return
         name = type(self).__name__
         text = f"this {name} is not fitted; call fit first"
-        if hasattr(self, "answer_"):
-            text = f"the parameters of this {name} are encrypted; their owner reads them by client.decrypt"
+        if hasattr(self, "answer_") or hasattr(self, "encrypted_"):
+            text = f"the parameters of this {name} are encrypted; their owner reads them by decrypt({name})"
         # As scikit-learn's own class, where it is there to be caught.
         theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", NotFittedError)
         raise theirs(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,38 +12,15 @@ from numpy.typing import NDArray
 from .._array import Floats
 from .._errors import InputError
 from .._values import real
-from ._base import labels
+from ._decide import Classifier, Decides, Probable
 from ._fits import FromMoments
 from ._sums import Groups, Square, pooled, solve
 
 
-class Classifier(FromMoments):
-    """What classifiers have in common: the class with the largest score is predicted."""
+class FromClasses(FromMoments):
+    """What classifiers have in common that are finished from the moments of each class."""
 
-    _kind: ClassVar[str] = "classifier"
     classes_: NDArray[Any]
-
-    def _scores(self, rows: Floats) -> Floats:
-        """A score for each class."""
-        raise NotImplementedError
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The classes of plain rows.
-
-        Raises `NotFittedError` before a fit and while parameters are encrypted, `ShapeError` and `InputError`
-        for other rows.
-        """
-        best = self._scores(self._inputs(X, "classes_")).argmax(axis=1)
-        found: NDArray[Any] = self.classes_[best]
-        return found
-
-    def score(self, X: Any, y: Any) -> float:
-        """The share of plain rows whose class is predicted.
-
-        Raises as `predict`.
-        """
-        found = self.predict(X)
-        return float(np.mean(found == labels(y, len(found))))
 
     def _means(self, groups: Groups) -> tuple[Floats, Floats]:
         """The classes' means and bounds on their errors; notes classes."""
@@ -63,42 +40,7 @@ class Classifier(FromMoments):
         return given
 
 
-class Probable(Classifier):
-    """What classifiers have in common whose scores are logarithms of joint probabilities."""
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """The logarithm of each class's probability.
-
-        Raises as `predict`.
-        """
-        scores = self._scores(self._inputs(X, "classes_"))
-        scores = scores - scores.max(axis=1, keepdims=True)
-        found: Floats = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        return found
-
-    def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class.
-
-        Raises as `predict`.
-        """
-        found: Floats = np.exp(self.predict_log_proba(X))
-        return found
-
-
-class Decides(Probable):
-    """And those whose decisions scikit-learn shows."""
-
-    def decision_function(self, X: Any) -> Floats:
-        """The score of each class; of two classes that of the second over the first.
-
-        Raises as `predict`.
-        """
-        scores = self._scores(self._inputs(X, "classes_"))
-        found: Floats = scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-        return found
-
-
-class NearestCentroid(Classifier):
+class NearestCentroid(FromClasses, Classifier):
     """The class whose mean is nearest, as `sklearn.neighbors.NearestCentroid`, from encrypted moments.
 
     Labels are secret too: the server learns the plan, with the number of classes, and not which row is of
@@ -117,7 +59,7 @@ class NearestCentroid(Classifier):
         return -distance
 
 
-class GaussianNB(Probable):
+class GaussianNB(FromClasses, Probable):
     """Naive Bayes with normal features, as `sklearn.naive_bayes.GaussianNB`.
 
     From the encrypted moments of each class. Labels are secret too: the server learns the plan, with the
@@ -158,7 +100,7 @@ class GaussianNB(Probable):
     """A bound on the error of each variance in `var_`."""
 
 
-class LinearDiscriminantAnalysis(Decides):
+class LinearDiscriminantAnalysis(FromClasses, Decides):
     """Linear discriminant analysis, as `sklearn.discriminant_analysis.LinearDiscriminantAnalysis`.
 
     From the encrypted moments of the rows and of their classes. Labels are secret too: the server learns the
@@ -234,7 +176,7 @@ class LinearDiscriminantAnalysis(Decides):
     """A bound on the error of each coefficient; infinite where the covariance is not known to be regular."""
 
 
-class QuadraticDiscriminantAnalysis(Decides):
+class QuadraticDiscriminantAnalysis(FromClasses, Decides):
     """Quadratic discriminant analysis, as `sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis`.
 
     From the encrypted moments of each class. Labels are secret too: the server learns the plan, with the

@@ -11,11 +11,12 @@ from .._array import Floats
 from .._errors import InputError
 from .._moments import Moments
 from .._values import real
-from ._classes import Decides
+from ._classes import FromClasses
+from ._decide import Decides
 from ._sums import Groups
 
 
-class LogisticRegression(Decides):
+class LogisticRegression(FromClasses, Decides):
     """Logistic regression, in the place of `sklearn.linear_model.LogisticRegression`, from encrypted moments.
 
     It minimises the expected loss of normal distributions that have each class's mean and covariance, with
