@@ -54,7 +54,7 @@ def test_scikit_learns_own_checks(kind: Any) -> None:
     results = estimator_checks.check_estimator(kind(), on_fail=None, on_skip=None)
     failed = [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
     assert not failed
-    assert sum(r["status"] == "passed" for r in results) > 40
+    assert sum(r["status"] == "passed" for r in results) >= 40
 
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=repr)

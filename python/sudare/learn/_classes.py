@@ -14,7 +14,7 @@ from .._errors import InputError
 from .._values import real
 from ._decide import Classifier, Decides, Probable
 from ._fits import FromMoments
-from ._sums import Groups, Square, pooled, solve
+from ._sums import Groups, Square, one_size, pooled, solve
 
 
 class FromClasses(FromMoments):
@@ -129,10 +129,8 @@ class LinearDiscriminantAnalysis(FromClasses, Decides):
         if not 1 <= wanted <= most:
             raise InputError(f"n_components is from 1 to {most} for {k} classes, not {wanted}")
         # Axes in which the covariance within classes is one, then those in which the means differ most.
-        deviation = np.sqrt(np.maximum(self.covariance_.diagonal(), 0.0))
-        deviation[deviation == 0] = 1.0
-        values, axes = np.linalg.eigh(self.covariance_ / np.outer(deviation, deviation))
-        noise = float(np.linalg.norm(error / np.outer(deviation, deviation), 2))
+        deviation, one, noise = one_size(Square(self.covariance_, error))
+        values, axes = np.linalg.eigh(one)
         keep = values > max(noise, 1e-8)
         if not keep.any():
             raise InputError("the covariance within classes is zero, as far as it is known; add rows")

@@ -12,22 +12,28 @@ from .. import _core
 from .._array import Floats
 from .._errors import FormatError, InputError, PlanError, ShapeError, UnsupportedError
 from .._files import Source, Travels, kind
+from .._frames import place
 from .._keys import SecretHolder
 from .._matrix import Encrypted
 from .._moments import Moments
-from .._moments import table as statistics
-from .._plan import Plan as TablePlan
+from .._plan import Plan as ProductPlan
+from .._plan import plan
 from .._release import Release
-from .._values import array
+from .._spec import spec
+from .._values import array, count
 from ._base import Estimator, labels, names, numbers, table
-from ._sums import Groups, of_masked, of_one_hot
+from ._sums import Groups, of_one_hot, of_sums
 
 if TYPE_CHECKING:
-    from .._session import Client as TableClient
+    from .._session import Client as ProductClient
     from .._session import Server
 
 #: What a file of a plan says that it is.
 KIND = "learning"
+#: The inputs of the product.
+ROWS, MASKED = "rows", "masked"
+#: Digits of sums over the rows that are tried, in units of bounds.
+DIGITS = (10, 9, 8, 7, 6, 5, 4)
 #: What the column of a target is called; of several each has its number.
 TARGET = "(target)"
 
@@ -42,29 +48,41 @@ def target_names(count: int, vector: bool) -> list[str]:
 class Plan(Travels):
     """What owner and server of a fit agree on; nothing in it is secret. An estimator's `plan` makes it.
 
-    The server gets tables: the rows beside their targets; beside ones and zeros for each class; or, for
-    estimators that need the covariance of each class, a table for each, all rows of other classes zero. Each
-    has as many rows, so that nothing shows how many are of which class.
+    The server multiplies: with A the rows over their bounds, their targets (numbers, or ones and zeros for
+    each class) and a column of ones, AᵀA has all sums of two columns. For estimators that need the covariance
+    of each class it multiplies A, once for each with all other rows zero, and A. Shapes are those of all
+    rows, so that nothing shows how many are of which class.
     """
 
     def __init__(
-        self, table: TablePlan, targets: int, vector: bool, classes: tuple[Any, ...], common: bool
+        self,
+        product: ProductPlan,
+        max_abs: tuple[float, ...],
+        targets: tuple[float, ...],
+        vector: bool,
+        classes: tuple[Any, ...],
+        common: bool,
     ) -> None:
-        self._table, self._targets, self._vector = table, targets, vector
+        self._product, self._max_abs = product, max_abs
+        self._targets, self._vector = targets, vector
         self._classes, self._common = classes, common
 
     @property
-    def table(self) -> TablePlan:
-        """The plan of a table's statistics: for `sudare.Server.from_bytes`, `sudare serve` and others."""
-        return self._table
+    def product(self) -> ProductPlan:
+        """The plan of the product: for `sudare.Server.from_bytes`, `sudare serve` and others."""
+        return self._product
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
-        (spec,) = self._table.inputs.values()
-        rows, columns = spec.shape
+        rows = self._product.inputs[ROWS].shape[0]
         assert rows is not None
-        return rows, columns - self._targets - (len(self._classes) if self._common else 1) * self._classified
+        return rows, len(self._max_abs)
+
+    @property
+    def max_abs(self) -> Floats:
+        """The bound on the absolute values of each feature."""
+        return np.array(self._max_abs)
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -72,23 +90,17 @@ class Plan(Travels):
         return self._classes
 
     @property
-    def tables(self) -> int:
-        """Tables that are encrypted for a fit."""
-        return 1 if self._common or not self._classified else len(self._classes)
-
-    @property
-    def _classified(self) -> bool:
-        return bool(self._classes)
+    def _each(self) -> bool:
+        """Whether classes have a covariance each."""
+        return bool(self._classes) and not self._common
 
     def require(self, estimator: Any) -> None:
         """Refused is an estimator that a fit by this plan has not the moments for: raises `PlanError`."""
         name = type(estimator).__name__
-        has = "classifier" if self._classified else "regressor" if self._targets else "transformer"
+        has = "classifier" if self._classes else "regressor" if self._targets else "transformer"
         if estimator._kind not in (has, "transformer"):
-            raise PlanError(
-                f"this is the plan of a {has}, and {name} is a {estimator._kind}; see {name}.plan"
-            )
-        if self._common and self._classified and not estimator._common:
+            raise PlanError(f"this is the plan of a {has}, and {name} is a {estimator._kind}: {name}().plan")
+        if self._common and self._classes and not estimator._common:
             raise PlanError(
                 f"{name} needs the covariance of each class, and this plan has one for all; make the plan by "
                 f"{name}().plan, which serves other classifiers too"
@@ -98,10 +110,12 @@ class Plan(Travels):
         """The plan as JSON."""
         says = {
             "sudare": KIND,
-            "targets": self._targets if not self._vector else None,
+            "max_abs": list(self._max_abs),
+            "targets": list(self._targets),
+            "vector": self._vector,
             "classes": list(self._classes),
             "common": self._common,
-            "table": json.loads(self._table.to_json()),
+            "product": json.loads(self._product.to_json()),
         }
         return json.dumps(says, indent=1)
 
@@ -118,29 +132,38 @@ class Plan(Travels):
             given = json.loads(text)
         except (ValueError, RecursionError):
             given = None
-        wanted = {"sudare", "targets", "classes", "common", "table"}
+        wanted = {"sudare", "max_abs", "targets", "vector", "classes", "common", "product"}
         if not isinstance(given, dict) or set(given) != wanted or given["sudare"] != KIND:
             raise FormatError("this is no plan of a fit; copy it again")
-        targets, classes, common = given["targets"], given["classes"], given["common"]
-        if not isinstance(classes, list) or type(common) is not bool:
-            raise FormatError(
-                "a plan of a fit says its classes, and whether they have a covariance in common"
-            )
-        if targets is not None and (type(targets) is not int or not 0 <= targets < 2**12):
-            raise FormatError("a plan of a fit says how many targets there are")
-        inner = TablePlan.from_json(json.dumps(given["table"]))
-        if not inner._statistics:
-            raise FormatError("the plan inside is not one of a table's statistics")
+        lists = [given[name] for name in ("max_abs", "targets", "classes")]
+        if not all(isinstance(x, list) for x in lists) or not all(
+            type(given[name]) is bool for name in ("vector", "common")
+        ):
+            raise FormatError("a plan of a fit says bounds, targets and classes, and what these are")
+        max_abs, targets, classes = lists
+        if not max_abs or not all(type(x) in (int, float) and 0 < x < 1e300 for x in max_abs + targets):
+            raise FormatError("bounds of a plan of a fit are numbers above zero")
         found = cls(
-            inner,
-            1 if targets is None else targets,
-            targets is None,
+            ProductPlan.from_json(json.dumps(given["product"])),
+            tuple(map(float, max_abs)),
+            tuple(map(float, targets)),
+            given["vector"],
             _classes(classes) if classes else (),
-            common,
+            given["common"],
         )
-        if found.shape[1] < 1 or (classes and found._targets):
-            raise FormatError("the plan's table has not the columns that the plan says")
+        if (classes and targets) or (given["vector"] and len(targets) != 1) or not found._fits():
+            raise FormatError("the plan's product is not that of the columns that it says")
         return found
+
+    def _fits(self) -> bool:
+        """Whether the product has the shapes that the columns have."""
+        inputs = {name: spec.shape for name, spec in self._product.inputs.items()}
+        if ROWS not in inputs or inputs[ROWS][0] is None:
+            return False
+        wanted = _shapes(self.shape, self._targets, self._classes, self._common)
+        # Elements of the result: of the product of the first input, or its transpose, and the second.
+        left = wanted.get(MASKED, wanted[ROWS][::-1])[0]
+        return inputs == wanted and self._product.errors.shape == (left, wanted[ROWS][1])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.to_json() == other.to_json()
@@ -150,26 +173,34 @@ class Plan(Travels):
 
     def __str__(self) -> str:
         rows, features = self.shape
-        what = (
-            f"classes {', '.join(map(str, self._classes))}" if self._classes else f"{self._targets} targets"
-        )
-        return f"a fit of {rows} rows of {features} features, {what}, by {self.tables} tables\n{self._table}"
+        what = f"{len(self._targets)} targets"
+        if self._classes:
+            what = f"classes {', '.join(map(str, self._classes))}"
+        return f"a fit of {rows} rows of {features} features, {what}\n{self._product}"
 
     def __repr__(self) -> str:
-        return f"<sudare plan of a fit, {self._table.hash}>"
+        return f"<sudare plan of a fit, {self._product.hash}>"
 
-    def _laid_out(self, X: Any, y: Any) -> list[Floats]:
-        """The tables that are encrypted."""
+    def _laid_out(self, X: Any, y: Any) -> dict[str, Floats]:
+        """The matrices that are encrypted."""
         rows = table(X)
         if rows.shape != self.shape:
             raise ShapeError(f"the plan has {self.shape} rows and features, not {rows.shape}")
-        if not self._classified:
-            if not self._targets:
-                return [rows]
-            targets = numbers(y, len(rows), several=not self._vector)
-            if targets.shape[1] != self._targets:
-                raise ShapeError(f"the plan has {self._targets} targets, not {targets.shape[1]}")
-            return [np.hstack([rows, targets])]
+        over = np.argwhere(np.abs(rows) > self.max_abs)
+        if len(over):
+            where = place(X, tuple(over[0].tolist()))
+            raise InputError(f"{where} is over its bound; plan with a larger max_abs")
+        scaled, one = rows / self.max_abs, np.ones(len(rows))
+        if not self._classes:
+            columns = [scaled]
+            if self._targets:
+                targets = numbers(y, len(rows), several=not self._vector)
+                if targets.shape[1] != len(self._targets):
+                    raise ShapeError(f"the plan has {len(self._targets)} targets, not {targets.shape[1]}")
+                if (np.abs(targets) > self._targets).any():
+                    raise InputError("a target is over its bound; plan with a larger target_max_abs")
+                columns.append(targets / np.array(self._targets))
+            return {ROWS: np.column_stack([*columns, one])}
         found = labels(y, len(rows))
         masks = [(found == label).astype(np.float64) for label in self._classes]
         if not np.isin(found, self._classes).all():
@@ -178,23 +209,26 @@ class Plan(Travels):
             if not mask.any():
                 raise InputError(f"no row has the label {label!r}; plan without that class")
         if self._common:
-            return [np.column_stack([rows, *masks])]
-        return [np.column_stack([rows * mask[:, None], mask]) for mask in masks]
+            return {ROWS: np.column_stack([scaled, *masks, one])}
+        whole = np.column_stack([scaled, one])
+        return {MASKED: np.hstack([whole * mask[:, None] for mask in masks]).T, ROWS: whole}
 
-    def _read(self, found: list[Moments], features: Sequence[Any] | None) -> Moments | Groups:
-        """What the decrypted statistics of the tables say: moments, or those of each class."""
-        columns = [str(j) for j in range(self.shape[1])] if features is None else list(features)
-        if not self._classified:
-            return found[0].named(
-                [*columns, *target_names(self._targets, self._vector)][: len(found[0].mean)]
-            )
-        labels = list(self._classes)
-        groups = (
-            of_one_hot(found[0], labels)
-            if self._common
-            else dict(zip(labels, map(of_masked, found), strict=True))
-        )
-        return {label: group.named(columns) for label, group in groups.items()}
+    def _read(self, sums: Floats, released: bool, features: Sequence[Any] | None) -> Moments | Groups:
+        """What the decrypted sums say: moments, or those of each class."""
+        names = [str(j) for j in range(self.shape[1])] if features is None else list(features)
+        errors = self._product._core.errors(released)[0]
+        ones = (1.0,) * len(self._classes) if self._common else ()
+        bounds = np.array([*self._max_abs, *self._targets, *ones])
+        if not self._each:
+            found = of_sums(sums, errors, bounds, self.shape[0])
+            if not self._classes:
+                return found.named([*names, *target_names(len(self._targets), self._vector)])
+            groups = of_one_hot(found, list(self._classes))
+        else:
+            parts = zip(np.split(sums, len(self._classes)), np.split(errors, len(self._classes)), strict=True)
+            each = [of_sums(part, error, bounds, round(float(part[-1, -1]))) for part, error in parts]
+            groups = dict(zip(self._classes, each, strict=True))
+        return {label: group.named(names) for label, group in groups.items()}
 
 
 def _classes(given: Sequence[Any]) -> tuple[Any, ...]:
@@ -205,6 +239,27 @@ def _classes(given: Sequence[Any]) -> tuple[Any, ...]:
     if len(set(found)) != len(found) or len(found) < 2:
         raise InputError(f"classes are two or more, each of them once, not {found}")
     return tuple(sorted(found))
+
+
+def _shapes(
+    shape: tuple[int, int], targets: Sequence[float], classes: Sequence[Any], common: bool
+) -> dict[str, tuple[int, int]]:
+    """The shapes of the matrices that are encrypted."""
+    rows, features = shape
+    if classes and not common:
+        return {MASKED: (len(classes) * (features + 1), rows), ROWS: (rows, features + 1)}
+    return {ROWS: (rows, features + len(targets) + len(classes) + 1)}
+
+
+def _bounds(given: Any, name: str, count: int | None) -> tuple[float, ...]:
+    """Bounds of columns, one for all or one for each."""
+    found = array(given)
+    if found.dtype.kind not in "iuf" or not (np.isfinite(found) & (found > 0)).all():
+        raise InputError(f"{name} is a number above zero or one for each column, not {given!r}")
+    if found.ndim > 1 or (count is not None and found.ndim == 1 and found.size != count):
+        raise ShapeError(f"{name} is one number or {count}, not an array of shape {found.shape}")
+    spread = np.broadcast_to(found, (count,)) if count is not None else np.atleast_1d(found)
+    return tuple(map(float, spread.tolist()))
 
 
 def planned(
@@ -219,29 +274,44 @@ def planned(
     """The plan of a fit; see `FromMoments.plan`."""
     if len(shape) != 2:
         raise ShapeError(f"a table has rows and features, not the shape {tuple(shape)}")
-    rows, features = shape
-    bounds = array(max_abs)
-    if bounds.ndim > 1 or (bounds.ndim == 1 and bounds.size != features):
-        raise ShapeError(f"max_abs is one number or {features}, not an array of shape {bounds.shape}")
-    columns = [*np.broadcast_to(bounds, (features,)).tolist()]
-    targets = (
-        np.ndim(target_max_abs),
-        np.atleast_1d([] if target_max_abs is None else target_max_abs).tolist(),
-    )
+    rows, features = (count(side, "a side of the table") for side in shape)
+    if rows < 2 or features < 1:
+        raise ShapeError(f"a fit takes two rows or more of a feature or more, not {rows} of {features}")
+    bounds = _bounds(max_abs, "max_abs", features)
+    targets = () if target_max_abs is None else _bounds(target_max_abs, "target_max_abs", None)
     known = () if classes is None else _classes(list(classes))
-    columns += targets[1] + [1.0] * ((len(known) if common else 1) if known else 0)
-    tables = 1 if common or not known else len(known)
-    # Each table is a result that is shown.
-    shown = None if release is None else Release(release.count * tables, release.security)
-    inner = statistics((rows, len(columns)), max_abs=columns, security=security, release=shown)
-    return Plan(inner, len(targets[1]), bool(targets[1]) and targets[0] == 0, known, common)
+    inputs = {name: spec(sides) for name, sides in _shapes((rows, features), targets, known, common).items()}
+    for digits in DIGITS:
+        try:
+            product = plan(
+                _masked if MASKED in inputs else _gram,
+                error=rows * 10.0**-digits,
+                security=security,
+                release=release,
+                **inputs,  # type: ignore[arg-type]
+            )
+        except PlanError:
+            # Released sums have noise that takes digits.
+            if release is None or digits == DIGITS[-1]:
+                raise
+        else:
+            break
+    return Plan(product, bounds, targets, np.ndim(target_max_abs) == 0 and bool(targets), known, common)
 
 
-class _Tables(Travels):
-    """Encrypted tables of a plan."""
+def _gram(rows: Any) -> Any:
+    return rows.T @ rows
 
-    def __init__(self, plan: Plan, tables: Sequence[Encrypted]) -> None:
-        self._plan, self._tables = plan, tuple(tables)
+
+def _masked(masked: Any, rows: Any) -> Any:
+    return masked @ rows
+
+
+class _Values(Travels):
+    """Encrypted matrices of a plan."""
+
+    def __init__(self, plan: Plan, parts: Sequence[Encrypted]) -> None:
+        self._plan, self._parts = plan, tuple(parts)
 
     @property
     def plan(self) -> Plan:
@@ -249,34 +319,32 @@ class _Tables(Travels):
         return self._plan
 
     @property
-    def tables(self) -> tuple[Encrypted, ...]:
-        """The tables, which are those of `plan.table`."""
-        return self._tables
+    def parts(self) -> tuple[Encrypted, ...]:
+        """The encrypted matrices, which are those of `plan.product`."""
+        return self._parts
 
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
-        return sum(x.nbytes for x in self._tables)
+        return sum(x.nbytes for x in self._parts)
 
     def to_bytes(self) -> bytes:
         """What travels: one container after another."""
-        return b"".join(x.to_bytes() for x in self._tables)
+        return b"".join(x.to_bytes() for x in self._parts)
 
     def _saved(self) -> bytes:
         return self.to_bytes()
 
-    @classmethod
-    def _parts(cls, plan: Plan, data: Source) -> list[Encrypted]:
+    @staticmethod
+    def _split(plan: Plan, data: Source, count: int) -> list[Encrypted]:
         rest = memoryview(_all(data))
         found: list[Encrypted] = []
-        for _ in range(plan.tables):
+        for _ in range(count):
             size = kind(bytes(rest)).nbytes
-            found.append(Encrypted.from_bytes(plan.table, bytes(rest[:size])))
+            found.append(Encrypted.from_bytes(plan.product, bytes(rest[:size])))
             rest = rest[size:]
         if len(rest):
-            raise FormatError(
-                f"there are {len(rest)} bytes more than {plan.tables} tables have; copy it again"
-            )
+            raise FormatError(f"there are {len(rest)} bytes after {count} matrices; copy it again")
         return found
 
 
@@ -289,7 +357,7 @@ def _all(data: Source) -> bytes:
         return file.read()
 
 
-class Rows(_Tables):
+class Rows(_Values):
     """Encrypted rows with their targets: what `learn.Client.encrypt` gives and estimators fit on."""
 
     @classmethod
@@ -298,12 +366,12 @@ class Rows(_Tables):
 
         Raises `FormatError` for anything damaged, `KeyMismatchError` for the rows of another plan.
         """
-        found = cls(plan, cls._parts(plan, data))
+        found = cls(plan, cls._split(plan, data, len(plan.product.inputs)))
         return found if server is None else found.bind(server)
 
     def bind(self, server: Server) -> Rows:
         """The same rows, computed with by this server."""
-        return Rows(self._plan, [server.bind(x) for x in self._tables])
+        return Rows(self._plan, [server.bind(x) for x in self._parts])
 
     def moments(self) -> Answer:
         """The encrypted moments, which serve every estimator of the plan's kind.
@@ -311,13 +379,13 @@ class Rows(_Tables):
         Raises `UnsupportedError` for rows that are bound to no server, `KeyMismatchError` for those of
         another key.
         """
-        return Answer(self._plan, [x._place._server.moments(x) for x in self._tables])
+        return Answer(self._plan, [(_masked if len(self._parts) > 1 else _gram)(*self._parts)])
 
     def __repr__(self) -> str:
         return f"<sudare rows of a fit, {self._plan.shape}, {self.nbytes / 1e6:.1f} MB>"
 
 
-class Answer(_Tables):
+class Answer(_Values):
     """Encrypted moments: what a server makes of rows, and their owner decrypts."""
 
     @classmethod
@@ -326,7 +394,7 @@ class Answer(_Tables):
 
         Raises `FormatError` for anything damaged, `KeyMismatchError` for the answer of another plan.
         """
-        return cls(plan, cls._parts(plan, data))
+        return cls(plan, cls._split(plan, data, 1))
 
     def __repr__(self) -> str:
         return f"<sudare moments of a fit, encrypted, {self.nbytes / 1e6:.1f} MB>"
@@ -342,11 +410,11 @@ class Client(SecretHolder[_core.Client]):
     _again = "learn.Client.from_secret_bytes(plan, data)"
 
     def __init__(self, plan: Plan, *, threads: int = 0) -> None:
-        from .._session import Client as TableClient
+        from .._session import Client as ProductClient
 
-        self._setup(plan, TableClient(plan.table, threads=threads))
+        self._setup(plan, ProductClient(plan.product, threads=threads))
 
-    def _setup(self, plan: Plan, client: TableClient) -> None:
+    def _setup(self, plan: Plan, client: ProductClient) -> None:
         self._plan, self._client, self._core = plan, client, client._core
         self._features: list[str] | None = None
 
@@ -356,10 +424,10 @@ class Client(SecretHolder[_core.Client]):
 
         Raises `FormatError` for anything damaged, `KeyMismatchError` for a key of other parameters.
         """
-        from .._session import Client as TableClient
+        from .._session import Client as ProductClient
 
         client = cls.__new__(cls)
-        client._setup(plan, TableClient.from_secret_bytes(plan.table, data, threads=threads))
+        client._setup(plan, ProductClient.from_secret_bytes(plan.product, data, threads=threads))
         return client
 
     @property
@@ -370,7 +438,7 @@ class Client(SecretHolder[_core.Client]):
     @property
     def releases_left(self) -> int:
         """Fits that may still be shown under this key, of those that the plan declares."""
-        return self._client.releases_left // self._plan.tables
+        return self._client.releases_left
 
     def server(self) -> Server:
         """The server for this client's rows, made once: evaluation keys only."""
@@ -382,9 +450,9 @@ class Client(SecretHolder[_core.Client]):
         Raises `ShapeError` for other shapes than the plan's, `InputError` for values that are not finite or
         over their bounds and for labels that are not planned.
         """
-        tables = self._plan._laid_out(X, y)
+        matrices = self._plan._laid_out(X, y)
         self._features = names(X) or self._features
-        return Rows(self._plan, [self._client.encrypt(part) for part in tables])
+        return Rows(self._plan, [self._client.encrypt(part, name) for name, part in matrices.items()])
 
     def decrypt(self, x: Any, *, release: bool = False, private: bool = False) -> Any:
         """What was fitted on encrypted rows, as an estimator that is fitted; the moments of an answer.
@@ -403,8 +471,8 @@ class Client(SecretHolder[_core.Client]):
             return fitted.fit(self.decrypt(answer, release=release, private=private))
         if not isinstance(x, Answer):
             raise UnsupportedError(f"a fit or its answer is decrypted here, not {type(x).__name__}")
-        parts = [self._client.decrypt(part, release=release, private=private) for part in x.tables]
-        return self._plan._read(parts, self._features)
+        (sums,) = (self._client.decrypt(part, release=release, private=private) for part in x.parts)
+        return self._plan._read(sums, release, self._features)
 
     def __repr__(self) -> str:
         return "<sudare client of fits, secret key hidden>"

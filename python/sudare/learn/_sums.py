@@ -28,24 +28,21 @@ def of_classes(rows: Floats, labels: NDArray[Any], columns: Any = None) -> Group
     return {label: of_rows(rows[labels == label], columns) for label in np.unique(labels).tolist()}
 
 
-def of_masked(found: Moments) -> Moments:
-    """The moments of a class, from those of all rows times its mask, with the mask as the last column.
+def of_sums(sums: Floats, errors: Floats, bounds: Floats, rows: int) -> Moments:
+    """The moments of columns, from the sums of products of each two of them and of ones, the last column.
 
-    With p the mean of the mask, Σ x is n times the mean, and Σ (x − m)(x − m)ᵀ = (n − 1) C + n(1 − 1/p) μ μᵀ,
-    m = μ / p the mean of the class.
+    Columns are over their bounds. With m the means, (n − 1) C = Σ x xᵀ − n m mᵀ.
     """
-    n = found.rows
-    # The mask is of zeros and ones, so that its sum is a whole number, and known without an error.
-    rows = round(n * float(found.mean[-1]))
-    mu, off = found.mean[:-1], found.mean_error[:-1]
-    if rows == 0:
-        zero = np.zeros_like(mu)
-        return Moments(0, zero, np.outer(zero, zero), zero, np.outer(zero, zero))
-    factor, freedom = n * (1 - n / rows), max(rows - 1, 1)
-    slack = np.outer(np.abs(mu), off) + np.outer(off, np.abs(mu)) + np.outer(off, off)
-    covariance = ((n - 1) * found.covariance[:-1, :-1] + factor * np.outer(mu, mu)) / freedom
-    error = ((n - 1) * found.covariance_error[:-1, :-1] + abs(factor) * slack) / freedom
-    return Moments(rows, mu * n / rows, covariance, off * n / rows, error)
+    n = max(rows, 1)
+    mean, off = sums[:-1, -1] / n, errors[:-1, -1] / n
+    square, error = (x[:-1, :-1] / n for x in (sums, errors))
+    # What doubles round.
+    error = error + 2.0**-50 * (np.abs(square) + np.outer(np.abs(mean), np.abs(mean)))
+    slack = np.outer(np.abs(mean), off) + np.outer(off, np.abs(mean)) + np.outer(off, off)
+    share, units = n / max(n - 1, 1), np.outer(bounds, bounds)
+    covariance = (square + square.T) / 2 - np.outer(mean, mean)
+    error = np.maximum(error, error.T) + slack
+    return Moments(rows, mean * bounds, share * covariance * units, off * bounds, share * error * units)
 
 
 def of_one_hot(found: Moments, labels: list[Any]) -> Groups:
@@ -101,6 +98,18 @@ def products(found: Moments, centred: bool) -> Square:
     return Square(value, error)
 
 
+def one_size(a: Square) -> tuple[Floats, Floats, float]:
+    """Sizes of columns, the matrix with columns of size one, and a bound on the norm of its error.
+
+    A column whose square has fewer than two digits above its error is taken for zero.
+    """
+    known = a.value.diagonal() > 100 * a.error.diagonal()
+    size = np.sqrt(np.where(known, a.value.diagonal(), 1.0))
+    both, scale = np.outer(known, known), np.outer(size, size)
+    noise = float(np.linalg.norm(np.where(both, a.error / scale, 0.0), 2))
+    return size, np.where(both, a.value / scale, 0.0), noise
+
+
 class Solution(NamedTuple):
     """What solves A x = b for columns b: x, a bound on its error, and the rank of A within its error."""
 
@@ -117,12 +126,10 @@ def solve(a: Square, b: Floats, b_error: Floats) -> Solution:
     true ones, A'(x' − x) = δ − E x, and so |x' − x| ≤ (I − |A⁻¹||E|)⁻¹ |A⁻¹| (|δ| + |E||x| + rounding),
     element by element.
     """
-    known = a.value.diagonal() > a.error.diagonal()
-    size = np.sqrt(np.where(known, a.value.diagonal(), 1.0))
-    scale = np.outer(size, size)
-    values, axes = np.linalg.eigh(np.where(np.outer(known, known), a.value / scale, 0.0))
-    d = len(size)
-    least = max(float(np.linalg.norm(a.error / scale, 2)), d * 2.0**-50 * max(float(values[-1]), 0.0))
+    size, one, noise = one_size(a)
+    scale, d = np.outer(size, size), len(size)
+    values, axes = np.linalg.eigh(one)
+    least = max(noise, d * 2.0**-50 * max(float(values[-1]), 0.0))
     keep = values > least
     inverse = (axes[:, keep] / np.maximum(values[keep], 1e-300)) @ axes[:, keep].T
     x = inverse @ (b / size[:, None]) / size[:, None]
