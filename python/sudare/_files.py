@@ -181,7 +181,7 @@ def _text(data: bytes) -> Any:
     """A plan, of a fit too, or statistics, which are JSON."""
     from ._moments import KIND, Moments
     from ._plan import Plan
-    from .learn import _rows as learning
+    from .learn import _layout as learning
 
     try:
         text = data.decode()

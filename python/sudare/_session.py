@@ -26,7 +26,8 @@ from ._release import wanted
 from ._stored import PathLike, StoredMatrix, size
 from ._tile import EncryptedTile
 from ._values import each
-from .learn import _rows as _learn
+from .learn._layout import Plan as FitPlan
+from .learn._owner import Client as FitClient
 
 __all__ = ["Client", "PublicClient", "Server"]
 
@@ -182,8 +183,8 @@ class Client(SecretHolder[_core.Client]):
             return IndexClient(plan, threads=threads)
         if isinstance(plan, ModelPlan):
             return ModelClient(plan, threads=threads)
-        if isinstance(plan, _learn.Plan):
-            return _learn.Client(plan, threads=threads)
+        if isinstance(plan, FitPlan):
+            return FitClient(plan, threads=threads)
         return super().__new__(cls)
 
     def __init__(self, plan: Plan, *, threads: int = 0) -> None:

@@ -270,6 +270,23 @@ def test_hospitals_add_up(diabetes: Fit) -> None:
     assert np.array_equal(learn.Ridge().fit(named).coef_, found.coef_)
 
 
+def test_others_encrypt_for_the_owner(wine: Fit) -> None:
+    """A hospital that has a public key alone; the promise holds for its rows too."""
+    client, _, x, y = wine
+    public = learn.PublicClient(client.plan, client.public().to_bytes(), threads=2)
+    rows = learn.Rows.from_bytes(client.plan, public.encrypt(x, y).to_bytes(), client.server())
+    found, clear = client.decrypt(learn.GaussianNB().fit(rows)), learn.GaussianNB().fit(x, y)
+    assert (np.abs(found.theta_ - clear.theta_) <= found.theta_error_ + 1e-9).all()
+    assert (np.abs(found.var_ - clear.var_) <= found.var_error_ + 1e-9).all()
+    assert public.plan == client.plan
+    with pytest.raises(sd.InputError, match="none of the planned classes"):
+        public.encrypt(x, y + 1)
+    # The owner sees the moments, of its own rows and of others', and they add up.
+    mine, theirs = (client.decrypt(part.moments()) for part in (client.encrypt(x, y), rows))
+    both = {label: mine[label] + theirs[label] for label in mine}
+    assert (learn.GaussianNB().fit(both).predict(x) == clear.predict(x)).all()
+
+
 def test_release(diabetes: Fit) -> None:
     x, y = diabetes[2:]
     client, rows, _, _ = encrypted(learn.Ridge(), x, y, release=sd.Release(2))

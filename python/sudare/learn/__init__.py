@@ -5,10 +5,12 @@ from ._base import NotFittedError
 from ._classes import GaussianNB, LinearDiscriminantAnalysis, NearestCentroid, QuadraticDiscriminantAnalysis
 from ._descent import GradientLogisticRegression
 from ._kmeans import KMeans
+from ._layout import Plan
 from ._linear import ElasticNet, Lasso, LinearRegression, Ridge
 from ._logistic import LogisticRegression
+from ._owner import Client, PublicClient
 from ._power import PowerPCA
-from ._rows import Answer, Client, Plan, Rows
+from ._rows import Answer, Rows
 
 __all__ = [
     "PCA",
@@ -26,6 +28,7 @@ __all__ = [
     "NotFittedError",
     "Plan",
     "PowerPCA",
+    "PublicClient",
     "QuadraticDiscriminantAnalysis",
     "Ridge",
     "Rows",

@@ -14,7 +14,8 @@ from .._matrix import Encrypted
 from .._moments import Moments
 from .._release import Release
 from ._base import Estimator, labels, names, numbers, table
-from ._rows import TARGET, Answer, Plan, Rows, planned, target_names
+from ._layout import TARGET, Plan, planned, target_names
+from ._rows import Answer, Rows
 from ._sums import of_classes, of_rows
 
 Self = TypeVar("Self", bound="FromMoments")
