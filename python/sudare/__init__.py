@@ -16,7 +16,7 @@ True
 import importlib
 from typing import Any
 
-from . import _core, bfv, bgv, ckks, tfhe
+from . import _core, bfv, bgv, ckks, learn, tfhe
 from . import _genome as genome
 from ._bits import BitsClient, BitsContext, BitsPublicClient, BitsServer, bits
 from ._bits_array import EncryptedBits
@@ -153,6 +153,7 @@ __all__ = [
     "fit",
     "genome",
     "greater",
+    "learn",
     "load",
     "log",
     "matmul",

@@ -18,6 +18,7 @@ from ._progress import progress
 from ._release import Release, declared, wanted
 from ._session import Server
 from ._values import count, each, real, security_bits
+from .learn._iterate import Iterating
 
 __all__ = ["Context", "context"]
 
@@ -124,7 +125,8 @@ class Context:
     def decrypt(self, x: Any, *, release: bool = False, private: bool = False, like: Any = None) -> Any:
         """Decrypt a matrix for the owner's eyes, or with `release` for others to see.
 
-        A tuple, a list, a dictionary or a dataclass of matrices is decrypted as such. `like` is a data frame
+        A tuple, a list, a dictionary or a dataclass of matrices is decrypted as such, and an estimator of
+        `sudare.learn` that was fitted on encrypted tables as one that is fitted. `like` is a data frame
         whose columns, or rows, the result has: it comes as one.
 
         A released matrix has noise on it: see `released_error`. The context has to declare it. Where it does,
@@ -134,6 +136,8 @@ class Context:
         context, `ReleaseError` for a release that is not declared or none is left of, and where releases are
         declared and neither word is said, `ShapeError` for other columns and rows than those of `like`.
         """
+        if isinstance(x, Iterating):
+            return x._decrypted(lambda part: self.decrypt(part, release=release, private=private))
         released = wanted(release, private, self._releases)
 
         def shown(part: Any) -> Any:

@@ -178,14 +178,17 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
 
 
 def _text(data: bytes) -> Any:
-    """A plan or statistics, which are JSON."""
+    """A plan, of a fit too, or statistics, which are JSON."""
     from ._moments import KIND, Moments
     from ._plan import Plan
+    from .learn import _layout as learning
 
     try:
         text = data.decode()
         if f'"sudare": "{KIND}"' in text[:64]:
             return Moments._read(json.loads(text))
+        if f'"sudare": "{learning.KIND}"' in text[:64]:
+            return learning.Plan.from_json(text)
     except UnicodeDecodeError:
         raise FormatError("this is no plan: it is not text; copy it again") from None
     except (ValueError, RecursionError) as error:

@@ -26,6 +26,8 @@ from ._release import wanted
 from ._stored import PathLike, StoredMatrix, size
 from ._tile import EncryptedTile
 from ._values import each
+from .learn._layout import Plan as FitPlan
+from .learn._owner import Client as FitClient
 
 __all__ = ["Client", "PublicClient", "Server"]
 
@@ -170,7 +172,8 @@ class Client(SecretHolder[_core.Client]):
     """Owns the secret key: encrypts the inputs of a plan of any kind and decrypts its result.
 
     `threads` work for it and for its server (0: one for each processor). The client of an `Index` is an
-    `IndexClient`, that of a `ModelPlan` a `ModelClient`, which type checkers want by these names.
+    `IndexClient`, that of a `ModelPlan` a `ModelClient`, that of a `learn.Plan` a `learn.Client`, which type
+    checkers want by these names.
     """
 
     _again = "Client.from_secret_bytes(plan, data)"
@@ -180,6 +183,8 @@ class Client(SecretHolder[_core.Client]):
             return IndexClient(plan, threads=threads)
         if isinstance(plan, ModelPlan):
             return ModelClient(plan, threads=threads)
+        if isinstance(plan, FitPlan):
+            return FitClient(plan, threads=threads)
         return super().__new__(cls)
 
     def __init__(self, plan: Plan, *, threads: int = 0) -> None:

@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 import sudare as sd
-from sudare import _errors, genome
+from sudare import _errors, genome, learn
 
 ERRORS = {name for name, x in vars(_errors).items() if inspect.isclass(x) and issubclass(x, BaseException)}
 ERRORS |= {"ZeroDivisionError", "RemoteError"}
-FILES = sorted(Path(sd.__file__).parent.glob("*.py"))
+PACKAGE = Path(sd.__file__).parent
+FILES = sorted([*PACKAGE.glob("*.py"), *PACKAGE.glob("learn/*.py")])
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -78,7 +79,7 @@ def refusing() -> dict[str, set[str]]:
 def public() -> dict[str, Any]:
     """Public functions, methods and properties by file and name."""
     found: dict[str, Any] = {}
-    for module in (sd, genome):
+    for module in (sd, genome, learn):
         for name in module.__all__:
             thing = getattr(module, name)
             if inspect.isclass(thing) and not issubclass(thing, BaseException):

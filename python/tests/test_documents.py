@@ -95,6 +95,12 @@ def test_regression(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_learning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of fits on encrypted rows; it exits where labels are not those of a fit in the clear."""
+    monkeypatch.syspath_prepend(str(ROOT / "python" / "examples"))
+    importlib.import_module("learning").main()
+
+
 COMMANDS = [
     (d, line, code)
     for d in DOCUMENTS

@@ -164,7 +164,7 @@ def test_scikit_learn_itself() -> None:
         (make(scaler(), linear_model.LogisticRegression()), cancer),
         (make(scaler(), decomposition.PCA(20), linear_model.LogisticRegression()), digits),
         (
-            make(preprocessing.MinMaxScaler(), neural.MLPClassifier((24,), max_iter=400, random_state=0)),
+            make(preprocessing.MinMaxScaler(), neural.MLPClassifier((24,), max_iter=2000, random_state=0)),
             digits,
         ),
     ]

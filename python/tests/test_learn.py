@@ -1,0 +1,381 @@
+"""Estimators that fit on encrypted tables: their promises on real data, and what they refuse."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.util
+import io
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sudare as sd
+from conftest import Floats
+from sudare import learn
+
+Fit = tuple[learn.Client, learn.Rows, Floats, Any]
+
+
+def data(name: str) -> Floats:
+    """A file of data inside the scikit-learn package, which is not imported."""
+    package = importlib.util.find_spec("sklearn")
+    assert package is not None
+    assert package.origin is not None
+    path = Path(package.origin).parent / "datasets" / "data" / name
+    csv = name.endswith(".csv")
+    found = np.loadtxt(path, delimiter="," if csv else None, skiprows=int(csv))
+    return found.astype(np.float64)
+
+
+def bounds(x: Floats) -> Floats:
+    """What such a column can be, in two digits."""
+    most: Floats = np.ceil(1.1 * np.abs(x).max(axis=0) * 100) / 100
+    return most
+
+
+def classified(name: str, columns: Any = slice(None)) -> tuple[Floats, Any]:
+    """Rows and labels of a set."""
+    table = data(name)
+    return table[:, :-1][:, columns], table[:, -1].astype(int)
+
+
+def encrypted(estimator: Any, x: Floats, y: Any, **release: Any) -> Fit:
+    """The rows of an owner, and what a server computes with."""
+    if estimator._kind == "regressor":
+        plan = estimator.plan(x.shape, max_abs=bounds(x), target_max_abs=bounds(np.asarray(y)), **release)
+    elif estimator._kind == "classifier":
+        plan = estimator.plan(x.shape, max_abs=bounds(x), classes=np.unique(y), **release)
+    else:
+        plan = estimator.plan(x.shape, max_abs=bounds(x), **release)
+    client = learn.Client(plan, threads=2)
+    client.server()
+    return client, client.encrypt(x, y), x, y
+
+
+@pytest.fixture(scope="module")
+def diabetes() -> Fit:
+    """442 patients, ten measurements, and the progress of the disease."""
+    return encrypted(learn.Ridge(), data("diabetes_data_raw.csv.gz"), data("diabetes_target.csv.gz"))
+
+
+@pytest.fixture(scope="module")
+def wine() -> Fit:
+    """178 wines of three growers, a table for each."""
+    return encrypted(learn.GaussianNB(), *classified("wine_data.csv"))
+
+
+@pytest.fixture(scope="module")
+def wine_in_common() -> Fit:
+    """The same in one table."""
+    return encrypted(learn.LinearDiscriminantAnalysis(), *classified("wine_data.csv"))
+
+
+def fitted(estimator: Any, fit: Fit) -> tuple[Any, Any]:
+    """An estimator that was fitted on encrypted rows, and one that was in the clear."""
+    client, rows, x, y = fit
+    there = client.decrypt(type(estimator)(**estimator.get_params()).fit(rows))
+    transforms = estimator._kind == "transformer"
+    return there, type(estimator)(**estimator.get_params()).fit(x, None if transforms else y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        learn.LinearRegression(),
+        learn.LinearRegression(fit_intercept=False),
+        learn.Ridge(alpha=3.0),
+        learn.Lasso(alpha=0.5, tol=1e-10, max_iter=20000),
+        learn.ElasticNet(alpha=0.5, tol=1e-10, max_iter=20000),
+    ],
+    ids=repr,
+)
+def test_regressions_keep_their_promise(estimator: Any, diabetes: Fit) -> None:
+    found, clear = fitted(estimator, diabetes)
+    assert (np.abs(found.coef_ - clear.coef_) <= found.coef_error_).all()
+    assert (found.coef_error_ < 0.2).all()
+    assert abs(found.intercept_ - clear.intercept_) <= found.intercept_error_ + clear.intercept_error_
+    # The bound is a worst case; noise is far below it.
+    assert np.allclose(found.coef_, clear.coef_, atol=1e-5)
+    x, y = diabetes[2:]
+    assert abs(found.score(x, y) - clear.score(x, y)) < 1e-6
+    assert found.predict(x).shape == y.shape
+
+
+def test_axes_of_the_same_rows(diabetes: Fit, wine: Fit, wine_in_common: Fit) -> None:
+    for fit in (diabetes, wine, wine_in_common):
+        x = fit[2]
+        found, clear = fitted(learn.StandardScaler(), fit)
+        assert (np.abs(found.mean_ - x.mean(axis=0)) <= found.mean_error_ + 1e-12).all()
+        assert (np.abs(found.var_ - x.var(axis=0)) <= found.var_error_ + 1e-9).all()
+        assert np.allclose(found.inverse_transform(found.transform(x)), x)
+        found, clear = fitted(learn.PCA(n_components=2), fit)
+        off = np.abs(found.explained_variance_ - clear.explained_variance_)
+        assert (off <= found.explained_variance_error_).all()
+        assert (
+            np.linalg.norm(found.components_ - clear.components_, axis=1) <= found.components_error_
+        ).all()
+        assert (found.components_error_ < 1e-2).all()
+        assert found.transform(x).shape == (len(x), 2)
+    assert learn.PCA(n_components=0.999).fit(diabetes[2]).n_components_ < 10
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [learn.GaussianNB(), learn.QuadraticDiscriminantAnalysis(), learn.LogisticRegression()],
+    ids=repr,
+)
+def test_classes_with_a_covariance_each(estimator: Any, wine: Fit) -> None:
+    found, clear = fitted(estimator, wine)
+    x, y = wine[2:]
+    assert (found.predict(x) == clear.predict(x)).all()
+    assert found.score(x, y) > 0.97
+    assert np.allclose(found.predict_proba(x), clear.predict_proba(x), atol=1e-3)
+    assert np.allclose(found.predict_proba(x).sum(axis=1), 1)
+    assert found.classes_.tolist() == [0, 1, 2]
+    if isinstance(found, learn.GaussianNB):
+        assert (np.abs(found.theta_ - clear.theta_) <= found.theta_error_ + 1e-9).all()
+        assert (np.abs(found.var_ - clear.var_) <= found.var_error_ + 1e-9).all()
+        assert found.class_count_.tolist() == np.bincount(y).tolist()
+    if isinstance(found, learn.QuadraticDiscriminantAnalysis):
+        for covariance, exact, error in zip(
+            found.covariance_, clear.covariance_, found.covariance_error_, strict=True
+        ):
+            assert (np.abs(covariance - exact) <= error + 1e-9).all()
+
+
+def test_classes_with_a_covariance_in_common(wine_in_common: Fit) -> None:
+    x = wine_in_common[2]
+    found, clear = fitted(learn.LinearDiscriminantAnalysis(), wine_in_common)
+    assert (np.abs(found.coef_ - clear.coef_) <= found.coef_error_ + clear.coef_error_).all()
+    assert (found.coef_error_ < 1e-3).all()
+    assert (found.predict(x) == clear.predict(x)).all()
+    assert np.allclose(np.abs(found.transform(x)), np.abs(clear.transform(x)), atol=1e-4)
+    found, clear = fitted(learn.NearestCentroid(), wine_in_common)
+    assert (np.abs(found.centroids_ - clear.centroids_) <= found.centroids_error_ + 1e-9).all()
+    assert (found.predict(x) == clear.predict(x)).all()
+    # Who needs each class's covariance is not served by one for all.
+    client, rows = wine_in_common[:2]
+    with pytest.raises(sd.PlanError, match=r"needs the covariance of each class"):
+        learn.GaussianNB().fit(rows)
+    with pytest.raises(sd.InputError, match=r"needs the covariance of each class"):
+        learn.QuadraticDiscriminantAnalysis().fit(client.decrypt(rows.moments()))
+
+
+def test_two_classes_of_thirty_measurements() -> None:
+    x, y = classified("breast_cancer.csv")
+    fit = encrypted(learn.LogisticRegression(), x, y)
+    for estimator in (learn.LogisticRegression(C=10.0), learn.LinearDiscriminantAnalysis()):
+        found, clear = fitted(estimator, fit)
+        assert found.coef_.shape == (1, 30)
+        assert np.allclose(found.decision_function(x), clear.decision_function(x), atol=1e-2)
+        assert found.score(x, y) > 0.94
+
+
+def test_ten_digits() -> None:
+    package = importlib.util.find_spec("sklearn")
+    assert package is not None
+    assert package.origin is not None
+    digits = np.loadtxt(Path(package.origin).parent / "datasets/data/digits.csv.gz", delimiter=",")
+    x, y = digits[:, :64], digits[:, 64].astype(int)
+    # Pixels have 0 to 16, and some are the same in all rows.
+    plan = learn.LinearDiscriminantAnalysis().plan(x.shape, max_abs=16, classes=range(10))
+    client = learn.Client(plan, threads=2)
+    client.server()
+    rows = client.encrypt(x, y)
+    for estimator in (learn.LinearDiscriminantAnalysis(), learn.NearestCentroid()):
+        found, clear = fitted(estimator, (client, rows, x, y))
+        assert (found.predict(x) == clear.predict(x)).mean() > 0.999
+        assert found.score(x, y) > 0.9
+
+
+def test_logistic_regression_is_the_least_of_its_objective() -> None:
+    """Gradients by differences, of the loss on many rows from the classes' distributions, are zero."""
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(0, 1, (200_000, 2)) * [1, 2], rng.normal(0, 1.5, (200_000, 2))
+    x = np.vstack([first, second + np.array([1, -2])])
+    y = np.repeat([0, 1], 200_000)
+    model = learn.LogisticRegression(C=1e-4).fit(x, y)
+
+    def loss(w: Floats) -> float:
+        margin = (x @ w[:2] + w[2]) * (2 * y - 1)
+        return float(np.logaddexp(0, -margin).mean() + w[:2] @ w[:2] / (2e-4 * len(x)))
+
+    w = np.append(model.coef_[0], model.intercept_)
+    steps = 1e-4 * np.eye(3)
+    slope = np.array([(loss(w + s) - loss(w - s)) / 2e-4 for s in steps])
+    assert np.abs(slope).max() < 2e-3
+    assert np.abs(loss(np.zeros(3)) - loss(w)) > 0.1
+
+
+def test_several_targets() -> None:
+    x, y = (
+        data("diabetes_data_raw.csv.gz")[:60, :4],
+        data("diabetes_target.csv.gz")[:60],
+    )
+    two = np.column_stack([y, x[:, 0] + 0.5 * y])
+    found, clear = fitted(learn.LinearRegression(), encrypted(learn.LinearRegression(), x, two))
+    assert found.coef_.shape == (2, 4)
+    assert found.intercept_.shape == (2,)
+    assert (np.abs(found.coef_ - clear.coef_) <= found.coef_error_).all()
+    assert np.allclose(found.predict(x), clear.predict(x), atol=1e-3)
+
+
+def test_two_machines(wine: Fit) -> None:
+    """The owner's plan, rows and the answer travel as bytes, and the server has no secret."""
+    client, rows, x, _ = wine
+    plan = learn.Plan.from_json(client.plan.to_json())
+    assert plan == client.plan
+    of_a_plan: Any = sd.Client
+    assert isinstance(of_a_plan(plan), learn.Client)
+    client.plan.save(file := io.BytesIO())
+    assert sd.load(file.getvalue()) == plan
+    server = sd.Server.from_bytes(plan.product, client.server().to_bytes())
+    there = learn.GaussianNB().fit(learn.Rows.from_bytes(plan, rows.to_bytes(), server))
+    answer = learn.Answer.from_bytes(plan, io.BytesIO(there.answer_.to_bytes()))
+    again = learn.Client.from_secret_bytes(plan, client.secret_bytes(), threads=2)
+    found = learn.GaussianNB().fit(again.decrypt(answer))
+    assert (found.predict(x) == learn.GaussianNB().fit(x, wine[3]).predict(x)).all()
+    # An estimator with an answer still encrypted tells so.
+    with pytest.raises(ValueError, match=r"are encrypted; their owner reads them"):
+        there.predict(x)
+    with pytest.raises(sd.UnsupportedError):
+        pickle.dumps(client)
+    assert all("secret" not in repr(part) or "hidden" in repr(part) for part in (client, rows, answer, plan))
+    # What is cut short, or has something after it, is refused.
+    whole = there.answer_.to_bytes()
+    for broken in (whole[:-9], whole + b"\0", whole[: len(whole) // 3 + 40], b"", b"nonsense"):
+        with pytest.raises(sd.FormatError):
+            learn.Answer.from_bytes(plan, broken)
+    with pytest.raises(sd.KeyMismatchError):
+        learn.Client(plan).decrypt(answer)
+
+
+def test_hospitals_add_up(diabetes: Fit) -> None:
+    x, y = diabetes[2:]
+    halves = [encrypted(learn.Ridge(), x[part], y[part]) for part in (slice(0, 200), slice(200, None))]
+    moments = [client.decrypt(rows.moments()) for client, rows, _, _ in halves]
+    found, clear = learn.Ridge().fit(moments[0] + moments[1]), learn.Ridge().fit(x, y)
+    assert (np.abs(found.coef_ - clear.coef_) <= found.coef_error_).all()
+    # And moments of any table, whose last column is the target.
+    named = sd.Moments(
+        442,
+        *(
+            getattr(moments[0] + moments[1], f)
+            for f in ("mean", "covariance", "mean_error", "covariance_error")
+        ),
+    )
+    assert np.array_equal(learn.Ridge().fit(named).coef_, found.coef_)
+
+
+def test_others_encrypt_for_the_owner(wine: Fit) -> None:
+    """A hospital that has a public key alone; the promise holds for its rows too."""
+    client, _, x, y = wine
+    public = learn.PublicClient(client.plan, client.public().to_bytes(), threads=2)
+    rows = learn.Rows.from_bytes(client.plan, public.encrypt(x, y).to_bytes(), client.server())
+    found, clear = client.decrypt(learn.GaussianNB().fit(rows)), learn.GaussianNB().fit(x, y)
+    assert (np.abs(found.theta_ - clear.theta_) <= found.theta_error_ + 1e-9).all()
+    assert (np.abs(found.var_ - clear.var_) <= found.var_error_ + 1e-9).all()
+    assert public.plan == client.plan
+    with pytest.raises(sd.InputError, match="none of the planned classes"):
+        public.encrypt(x, y + 1)
+    # The owner sees the moments, of its own rows and of others', and they add up.
+    mine, theirs = (client.decrypt(part.moments()) for part in (client.encrypt(x, y), rows))
+    both = {label: mine[label] + theirs[label] for label in mine}
+    assert (learn.GaussianNB().fit(both).predict(x) == clear.predict(x)).all()
+
+
+def test_release(diabetes: Fit) -> None:
+    x, y = diabetes[2:]
+    client, rows, _, _ = encrypted(learn.Ridge(), x, y, release=sd.Release(2))
+    model = learn.Ridge().fit(rows)
+    with pytest.raises(sd.ReleaseError, match=r"release=True .* private=True"):
+        client.decrypt(model)
+    found, clear = client.decrypt(model, release=True), learn.Ridge().fit(x, y)
+    assert client.releases_left == 1
+    assert (np.abs(found.coef_ - clear.coef_) <= found.coef_error_).all()
+
+
+def test_what_is_refused(diabetes: Fit, wine: Fit) -> None:
+    client, rows, x, y = diabetes
+    with pytest.raises(sd.PlanError, match="plan of a regressor, and GaussianNB is a classifier"):
+        learn.GaussianNB().fit(rows)
+    with pytest.raises(sd.InputError, match="leave y out"):
+        learn.Ridge().fit(rows, y)
+    with pytest.raises(sd.InputError, match="target_max_abs"):
+        learn.Ridge().plan(x.shape, max_abs=300)
+    with pytest.raises(sd.InputError, match="classes"):
+        learn.GaussianNB().plan(x.shape, max_abs=300)
+    for classes in ([1], [1, 1], [1, "a"], [None, 2]):
+        with pytest.raises(sd.InputError, match="classes are"):
+            learn.GaussianNB().plan(x.shape, max_abs=300, classes=classes)
+    with pytest.raises(sd.ShapeError, match="max_abs is one number or 10"):
+        learn.Ridge().plan(x.shape, max_abs=[1, 2], target_max_abs=1)
+    with pytest.raises(sd.ShapeError, match="the plan has"):
+        client.encrypt(x[:5], y[:5])
+    with pytest.raises(sd.InputError, match="none of the planned classes"):
+        wine[0].encrypt(wine[2], np.where(wine[3] == 0, 7, wine[3]))
+    with pytest.raises(sd.InputError, match="no row has the label 0"):
+        wine[0].encrypt(wine[2], np.maximum(wine[3], 1))
+    with pytest.raises(sd.UnsupportedError, match="encrypted together"):
+        learn.Ridge().fit(rows.parts[0])
+    with pytest.raises(sd.UnsupportedError, match="was not fitted on encrypted rows"):
+        client.decrypt(learn.Ridge().fit(x, y))
+    for estimator in (learn.Ridge(-1.0), learn.ElasticNet(l1_ratio=2.0), learn.PCA(11), learn.PCA("all")):  # type: ignore[arg-type]
+        with pytest.raises(sd.InputError):
+            estimator.fit(x, y)
+    for text in ("", "{}", '{"sudare": "learning"}', "[]"):
+        with pytest.raises(sd.FormatError):
+            learn.Plan.from_json(text)
+    says = client.plan.to_json()
+    for old, new in (
+        ('"common": true', '"common": 3'),
+        ('"classes": []', '"classes": 1'),
+        ('"classes": []', '"classes": [0, 1]'),
+        ('"vector": true', '"vector": 1'),
+        ('"targets": [', '"targets": [1.0, '),
+        ('"max_abs": [', '"max_abs": [1.0, '),
+        ('"max_abs": [', '"max_abs": ["1", '),
+    ):
+        assert old in says
+        with pytest.raises(sd.FormatError):
+            learn.Plan.from_json(says.replace(old, new, 1))
+
+
+def test_columns_that_say_nothing(diabetes: Fit) -> None:
+    """A column that is constant, or follows from others, has no coefficient of its own, and no bound."""
+    x = diabetes[2].copy()
+    x[:, 3] = 7.0
+    found, clear = fitted(learn.LinearRegression(), encrypted(learn.LinearRegression(), x, diabetes[3]))
+    assert found.rank_ == clear.rank_ == 9
+    assert abs(found.coef_[3]) < 1e-9
+    assert np.isinf(found.coef_error_).all()
+    assert np.allclose(found.coef_, clear.coef_, atol=1e-4)
+
+
+def test_names_of_columns(diabetes: Fit) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y = diabetes[2:]
+    frame = pandas.DataFrame(x, columns=[f"c{j}" for j in range(10)])
+    diabetes[0].encrypt(frame, y)
+    model = diabetes[0].decrypt(learn.Ridge().fit(diabetes[1]))
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+    assert np.allclose(model.predict(frame), learn.Ridge().fit(frame, y).predict(frame), atol=1e-3)
+    with pytest.raises(sd.ShapeError, match="Feature names unseen at fit time"):
+        model.predict(frame.rename(columns={"c1": "other"}))
+
+
+@pytest.mark.parametrize("name", ["sudare.learn", "sudare.learn._linear"])
+def test_examples_of_docstrings(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_scikit_learn_is_not_loaded() -> None:
+    code = "import sys, sudare; sudare.learn.Ridge(); sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
