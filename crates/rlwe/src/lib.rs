@@ -64,7 +64,7 @@ pub mod switching;
 pub mod wire;
 pub mod work;
 
-pub use backend::{Backend, Combination, Divisor, MapEnd, Over, Quotient, Raise, ScaledProduct, Shaped};
+pub use backend::{Backend, Combination, Divisor, MapEnd, Over, Quotient, Raise, RaiseKeys, ScaledProduct, Shaped};
 pub use ciphertext::Ciphertext;
 pub use context::Context;
 pub use counters::Counters;
