@@ -1,7 +1,7 @@
 //! Half a bootstrap: numbers modulo 1 that come as coefficients modulo q_0 become values of a series of theirs, in slots.
 //!
 //! What comes is a product of two ciphertexts of a small ring, three parts under s₀. Some of them are put side by side
-//! ([`pack`]: Σ_k X^k·c_k(X^m)), and the keys that lead to the sparse secret are those of s₀(X^m) and s₀²(X^m), in place of a
+//! ([`sudare_rlwe::interleaved`]: Σ_k X^k·c_k(X^m)), and the keys that lead to the sparse secret are those of s₀(X^m) and s₀²(X^m), in place of a
 //! relinearisation. Then they are raised and brought to slots, and a trigonometric series of E = exp(2πiu) follows at once: no step
 //! goes back to coefficients, and none takes the integers I away (half a bootstrap is from the framework of RtF, ePrint 2020/1335; series
 //! in place of sines as for tables, ePrint 2024/1623).
@@ -18,65 +18,7 @@ use num_complex::Complex64;
 use std::f64::consts::TAU;
 use sudare_ring::interrupt::check;
 use sudare_ring::ops::PeriodicPoly;
-use sudare_ring::{Coeff, Eval, Poly, threads};
-use sudare_rlwe::keys::SecretKey;
-use sudare_rlwe::{self as rlwe, Backend, KeyId};
-use zeroize::Zeroizing;
-
-/// m: how many ciphertexts of a small ring one of the large ring holds.
-fn gap(params: &BootstrapParams, small: &sudare_ring::RnsBasis) -> Result<usize, HeError> {
-    let large = params.params();
-    let over_q0 = small.primes().eq([large.rlwe().prime_at(0)]);
-    if !params.literal().is_half() || !over_q0 || small.degree() > large.degree() {
-        return Err(parameters(format!(
-            "half a bootstrap takes ciphertexts of a small ring modulo its q_0 = {}, and not these",
-            large.rlwe().prime_at(0)
-        )));
-    }
-    Ok(large.degree() / small.degree())
-}
-
-/// s₀(X^m) and s₀²(X^m), by coefficients.
-pub(super) fn packed_secrets(params: &BootstrapParams, small: &SecretKey) -> Result<[Zeroizing<Vec<i64>>; 2], HeError> {
-    let basis = small.params().q();
-    let (m, n) = (gap(params, basis)?, params.params().degree());
-    let s = Zeroizing::new(Poly::<Coeff>::from_signed(basis, small.coefficients()).into_eval());
-    // Coefficients of s₀² are at most the small degree, far below q_0/2.
-    let square = Zeroizing::new(s.mul(&s).into_coeff());
-    let q = basis.modulus(0);
-    let spread = |coefficients: &mut dyn Iterator<Item = i64>| {
-        let mut out = Zeroizing::new(vec![0; n]);
-        out.iter_mut().step_by(m).zip(coefficients).for_each(|(o, c)| *o = c);
-        out
-    };
-    Ok([spread(&mut small.coefficients().iter().copied()), spread(&mut square.words().iter().map(|x| q.center(*x)))])
-}
-
-/// Products of a small ring side by side: coefficient i of ciphertext k is coefficient m·i + k. The owner's key has the name
-/// `key`. Where there are fewer than m, the others are zero.
-///
-/// # Errors
-/// `RlweError::Parameters` for a set that is no half, none or more than m products, or products over another prime than q_0.
-pub fn pack(params: &BootstrapParams, key: KeyId, products: &[[Poly<Eval>; 3]]) -> Result<rlwe::Ciphertext, HeError> {
-    let Some([first, ..]) = products.first() else {
-        return Err(parameters("none of these products: a ciphertext is made of one at least"));
-    };
-    let m = gap(params, first.basis())?;
-    if products.len() > m || products.iter().flatten().any(|part| part.basis() != first.basis()) {
-        return Err(parameters(format!("{} products in the place of up to {m} of one ring", products.len())));
-    }
-    let basis = params.low().q_at(0);
-    let parts = threads::map(3, |part| {
-        let mut sum = Poly::<Coeff>::zero(basis);
-        for (k, product) in products.iter().enumerate() {
-            let mut one = product[part].to_coeff().spread(m, basis);
-            one.mul_monomial(k as isize);
-            sum.add_assign(&one);
-        }
-        sum.into_eval()
-    });
-    Ok(rlwe::Ciphertext::from_parts(params.low(), key, parts, 0)?)
-}
+use sudare_rlwe::{self as rlwe, Backend};
 
 /// Series that are planned for a set.
 #[derive(Debug)]
@@ -136,6 +78,11 @@ impl Layout {
 }
 
 impl BootstrapParams {
+    /// The parameters of what half a bootstrap raises: q_0 at level 0.
+    pub fn low_params(&self) -> &rlwe::Params {
+        self.low().rlwe()
+    }
+
     /// What is foretold of the values of a series at a scale.
     ///
     /// # Errors
@@ -166,12 +113,12 @@ impl<B: Backend> Bootstrapper<B> {
         Ok(SeriesProgram { program: plan.encode_for(&self.evaluator, values)?, state })
     }
 
-    /// The series of coefficients of what was packed: for each of them two ciphertexts of real slots, at the level of refreshed
+    /// The series of coefficients of products side by side: for each of them two ciphertexts of real slots, at the level of refreshed
     /// ones. Slot j of the first is the series of coefficient [`place`](crate::discrete::place)(N, j), slot j of the other of
     /// that of N/2 + j.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; `RlweError::Degree` for what was not packed.
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; `RlweError::Degree` for what is none.
     pub fn run_series(
         &self,
         input: &B::Ciphertext,
@@ -219,8 +166,9 @@ mod tests {
     use crate::circuits::mod1::Step as Jump;
     use crate::ckks::{Decryptor, Encoder};
     use crate::discrete::place;
-    use sudare_ring::ErrorKind;
-    use sudare_ring::Kinded;
+    use sudare_ring::{Coeff, ErrorKind, Eval, Kinded, Poly};
+    use sudare_rlwe::interleaved;
+    use sudare_rlwe::keys::SecretKey;
     use sudare_rlwe::params::ParamsLiteral;
     use sudare_rlwe::security::{SecretDistribution, Security};
     use sudare_rlwe::wire::Wire;
@@ -290,7 +238,7 @@ mod tests {
                 let turns: Vec<Vec<f64>> =
                     (0..blocks).map(|k| (0..512).map(|i| places[(i * 7 + k) % 5]).collect()).collect();
                 let products: Vec<_> = turns.iter().map(|turns| w.product(&mut random, turns)).collect();
-                let packed = pack(&w.params, w.secret.id(), &products).unwrap();
+                let packed = interleaved(w.params.low_params(), w.secret.id(), &products).unwrap();
                 let found = w.bootstrapper.run_series(&packed, &program).unwrap().remove(0);
                 for (half, c) in found.iter().enumerate() {
                     assert_eq!(c.level(), w.params.output_level());
@@ -323,7 +271,8 @@ mod tests {
         let series = Series::step(Jump { centre: 0.5, near: 0.05, far: 0.2, weight: 1.0 }, 31).unwrap();
         let state = State { scale: 33f64.exp2(), bound: 1.5, noise: 1.0 };
         let program = w.bootstrapper.plan_series(&[&series], state).unwrap();
-        let packed = pack(&w.params, w.secret.id(), &[w.product(&mut Random(3), &[0.25; 512])]).unwrap();
+        let packed =
+            interleaved(w.params.low_params(), w.secret.id(), &[w.product(&mut Random(3), &[0.25; 512])]).unwrap();
         w.bootstrapper.reset_counters();
         w.bootstrapper.run_series(&packed, &program).unwrap();
         let foretold = w.params.operations(Kind::Complex).unwrap().into_iter().fold(Default::default(), |a, b| a + b);
@@ -339,12 +288,12 @@ mod tests {
         let other = small_ring(&BootstrapLiteral::g15().insecure(10).unwrap().build().unwrap(), 9);
         let small = SecretKey::generate(&other).unwrap();
         assert_eq!(BootstrapKeys::packing(&secret, &small, &params).map_err(kind).unwrap_err(), ErrorKind::Parameters);
-        assert_eq!(pack(&params, secret.id(), &[]).map_err(kind).unwrap_err(), ErrorKind::Parameters);
+        assert_eq!(interleaved(params.low_params(), secret.id(), &[]).unwrap_err().kind(), ErrorKind::Parameters);
         let basis = small_ring(&params, 9);
         let product = || [0; 3].map(|_| Poly::<Eval>::zero(basis.q()));
-        assert!(pack(&params, secret.id(), &[product(), product()]).is_ok());
+        assert!(interleaved(params.low_params(), secret.id(), &[product(), product()]).is_ok());
         let many = [product(), product(), product()];
-        assert_eq!(pack(&params, secret.id(), &many).map_err(kind).unwrap_err(), ErrorKind::Parameters);
+        assert_eq!(interleaved(params.low_params(), secret.id(), &many).unwrap_err().kind(), ErrorKind::Parameters);
         let deep = Series::step(Jump { centre: 0.5, near: 0.05, far: 0.2, weight: 1.0 }, 40).unwrap();
         assert!(params.series_noise(&deep, 33f64.exp2()).is_err());
     }

@@ -1,11 +1,10 @@
 //! Bootstrapping keys.
 
-use super::half;
 use super::params::BootstrapParams;
 use crate::error::{HeError, parameters};
 use std::sync::Arc;
 use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeyGenerator, KeySource, KeySwitchKey, SecretKey};
-use sudare_rlwe::{KeyId, RaiseKeys};
+use sudare_rlwe::{KeyId, RaiseKeys, interleaved_secrets};
 
 /// Everything that a server bootstraps with; nothing secret.
 #[derive(Clone, Debug)]
@@ -35,14 +34,17 @@ impl BootstrapKeys {
     }
 
     /// Makes the keys of half a bootstrap, which takes products of ciphertexts under the secret of a small ring
-    /// ([`pack`](super::pack)).
+    /// ([`sudare_rlwe::interleaved`]).
     ///
     /// # Errors
     /// As [`BootstrapKeys::generate`]; `RlweError::Parameters` for a set that is no half, or a small ring over another prime
     /// than q_0.
     pub fn packing(secret: &SecretKey, small: &SecretKey, params: &BootstrapParams) -> Result<Self, HeError> {
         params.params().require("the secret key", secret.params())?;
-        let from = half::packed_secrets(params, small)?;
+        if !params.literal().is_half() {
+            return Err(parameters("this bootstrapping set begins with slots and takes no products of a small ring"));
+        }
+        let from = interleaved_secrets(params.low().rlwe(), small)?;
         let sparse = SecretKey::generate(params.gate())?;
         Self::from_secrets(secret, &[&from[0], &from[1]], &sparse, params)
     }

@@ -40,7 +40,7 @@ mod tests;
 mod wire;
 
 pub(crate) use errors::Errors;
-pub use half::{SeriesNoise, SeriesProgram, pack};
+pub use half::{SeriesNoise, SeriesProgram};
 pub use keys::BootstrapKeys;
 pub use noise::PredictedNoise;
 pub use params::BootstrapParams;
