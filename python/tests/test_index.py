@@ -65,6 +65,27 @@ def test_answers_are_numpys(world: dict[str, Any]) -> None:
     assert np.all(np.diff(best["score"]) <= 0)
 
 
+def test_compact_tables_answer_alike(world: dict[str, Any], tmp_path: Path) -> None:
+    faces, payload = world["faces"], world["payload"]
+    index = sd.Index(d=D, above=0.8, gap=GAP, rows=2000, payload=("i2", 2), mode="compact", insecure=11)
+    assert (index.mode, world["index"].mode) == ("compact", "leveled")
+    assert index.bytes["rows"] < sd.Index(d=D, above=0.8, gap=GAP, rows=2000, insecure=11).bytes["rows"] / 5
+    client = sd.IndexClient(index)
+    server = sd.IndexServer.from_bytes(index, client.server().to_bytes(), threads=1)
+    assert client.store(tmp_path / "t", faces, payload=payload) == ROWS
+    table = sd.open(tmp_path / "t", server=server, memory="4 GB")
+    question = client.query(faces[[0, 1]])
+    assert client.decrypt(table.count(question)).tolist() == [9, 1]
+    assert client.decrypt(table.histogram(question, [0.75, 0.8])).tolist() == [[9, 9], [1, 1]]
+    hits = client.decrypt(table.fetch(question))[0]
+    assert hits["index"].tolist() == list(range(0, ROWS, 100))
+    assert np.array_equal(hits["payload"], payload[::100])
+    with pytest.raises(sd.PlanError, match="leveled"):
+        table.scores(question)
+    with pytest.raises(sd.SudareError, match="compact"):
+        sd.Index(d=D, above=0.8, rows=2000, mode="small")
+
+
 def test_batches_and_bytes(world: dict[str, Any]) -> None:
     client, table, faces, index = (world[k] for k in ("client", "table", "faces", "index"))
     batch = client.query(faces[[0, 1]])

@@ -9,9 +9,8 @@ use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::Arc;
 use sudare_ring::Threads;
-use sudare_rlwe::keys::EvalKeys;
-use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
-use sudare_search::{self as search, Gap, Goal, Payload, SearchError};
+use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
+use sudare_search::{self as search, Gap, Goal, Keys, Mode, Payload, SearchError};
 
 /// A plan.
 #[pyclass(frozen, module = "sudare._core")]
@@ -29,6 +28,7 @@ impl Index {
         gap: Option<(f64, f64)>,
         lowest: f64,
         payload: Option<(usize, u32)>,
+        mode: &str,
         insecure: Option<u32>,
     ) -> Result<Self> {
         long(py, || {
@@ -38,9 +38,10 @@ impl Index {
                 None => Goal::above(d, rows, above)?.gap,
             };
             let goal = Goal { d, rows, above, gap, lowest, payload };
+            let mode: Mode = mode.parse()?;
             Ok(Self(match insecure {
-                None => search::Index::new(goal)?,
-                Some(log_n) => search::Index::insecure(goal, log_n)?,
+                None => search::Index::in_mode(goal, mode)?,
+                Some(log_n) => search::Index::insecure_in_mode(goal, mode, log_n)?,
             }))
         })
     }
@@ -69,6 +70,12 @@ impl Index {
     /// Seconds of a count on one thread.
     fn seconds(&self, transform: f64) -> f64 {
         self.0.seconds(transform)
+    }
+
+    /// How the table is encrypted.
+    #[getter]
+    fn mode(&self) -> String {
+        self.0.mode().to_string()
     }
 
     /// Both ends of the gap.
@@ -164,7 +171,7 @@ impl IndexClient {
     /// A server with new evaluation keys.
     fn server(&self, py: Python<'_>, threads: Workers) -> Result<IndexServer> {
         long(py, || {
-            let keys = self.threads.run(|| self.inner.eval_keys())?;
+            let keys = self.threads.run(|| self.inner.keys())?;
             IndexServer::of(self.inner.index(), keys, &threads)
         })
     }
@@ -250,12 +257,12 @@ impl IndexStoring {
 #[pyclass(frozen, module = "sudare._core")]
 pub struct IndexServer {
     inner: Arc<search::Server>,
-    keys: EvalKeys,
+    keys: Keys,
     threads: Threads,
 }
 
 impl IndexServer {
-    fn of(index: &search::Index, keys: EvalKeys, threads: &Workers) -> Result<Self> {
+    fn of(index: &search::Index, keys: Keys, threads: &Workers) -> Result<Self> {
         let inner = Arc::new(search::Server::new(index, keys.clone())?);
         Ok(Self { inner, keys, threads: Threads::new(threads.0) })
     }
@@ -267,7 +274,7 @@ impl IndexServer {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, index: &Index, data: &[u8], threads: Workers) -> Result<Self> {
         long(py, || {
-            let keys = EvalKeys::from_bytes(index.0.params(), data)?;
+            let keys = Keys::from_bytes(&index.0, data)?;
             Self::of(&index.0, keys, &threads)
         })
     }
@@ -292,7 +299,7 @@ impl IndexServer {
     /// Bytes of the keys in memory.
     #[getter]
     fn key_bytes(&self) -> usize {
-        sudare_rlwe::keys::KeySource::bytes(&self.keys)
+        self.keys.bytes()
     }
 
     /// Opens a table within some bytes of memory.

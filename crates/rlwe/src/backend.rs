@@ -106,6 +106,15 @@ impl<'a, C, R> Combination<'a, C, R> {
     }
 }
 
+/// Keys to a sparse secret and back.
+#[derive(Clone, Debug)]
+pub struct RaiseKeys {
+    /// From what each part after the first is a multiple of to the sparse secret, modulo q_0·p.
+    pub to_sparse: Vec<KeySwitchKey>,
+    /// From the sparse secret to the dense one, modulo Q·p.
+    pub to_dense: KeySwitchKey,
+}
+
 /// How a ciphertext modulo q_0 comes to all primes: to a sparse secret modulo q_0·p, and back modulo Q·p.
 #[derive(Clone, Debug)]
 pub struct Raise {
@@ -115,16 +124,18 @@ pub struct Raise {
     pub open: Params,
     /// The level that it leads to.
     pub top: usize,
-    /// From the dense secret to the sparse one, and from that to the dense one; `None` in a simulation.
-    pub keys: Option<Arc<[KeySwitchKey; 2]>>,
+    /// Parts after the first: one under the dense secret, two of a product under another one.
+    pub entries: usize,
+    /// The keys, `entries` of them to the sparse secret; `None` in a simulation.
+    pub keys: Option<Arc<RaiseKeys>>,
 }
 
 impl Raise {
-    /// Both keys.
+    /// The keys.
     ///
     /// # Errors
     /// [`RlweError::Internal`] without any.
-    pub fn keys(&self) -> Result<&[KeySwitchKey; 2], RlweError> {
+    pub fn keys(&self) -> Result<&RaiseKeys, RlweError> {
         self.keys.as_deref().ok_or(RlweError::Internal { what: "a ciphertext is raised without keys" })
     }
 }

@@ -563,18 +563,22 @@ impl<B: Backend> Evaluator<B> {
         Ok(out)
     }
 
-    /// A ciphertext modulo q_0 at a higher level, by way of a sparse secret: two key switches.
+    /// A ciphertext modulo q_0 at a higher level, by way of a sparse secret: a key switch for each part after the first, and one back.
     ///
     /// # Errors
-    /// As [`Evaluator::check_two_parts`]; [`RlweError::NoSuchLevel`] above level 0.
+    /// As [`Evaluator::check`]; [`RlweError::Degree`] for another number of parts; [`RlweError::NoSuchLevel`] above level 0.
     pub fn raise(&self, a: &B::Ciphertext, by: &Raise) -> Made<B> {
         let operation = "raising a ciphertext";
-        self.check_two_parts(operation, a)?;
+        self.check(a)?;
+        let (expected, found) = (1 + by.entries, a.polynomials());
+        if found != expected {
+            return Err(RlweError::Degree { operation, expected, found });
+        }
         if a.level() > 0 {
             return Err(RlweError::NoSuchLevel { operation, wanted: 0, highest: a.level() });
         }
         let out = self.backend.raise(a, by)?;
-        self.record(Counters { key_switches: 2, ..NONE } * a.count());
+        self.record(Counters { key_switches: 1 + by.entries as u64, ..NONE } * a.count());
         Ok(out)
     }
 

@@ -519,9 +519,10 @@ impl Backend for Simulated {
         let work = |_: &ParamsLiteral| {
             let lifted = Work::transforms_at(open, top, 2.0) + Work::passes_at(open, top, 4.0);
             let back = Work::inner_product(open, top) + Work::mod_down(open, top) * 2.0;
-            Work::key_switch(gate, 0) + lifted + back
+            Work::key_switch(gate, 0) * by.entries as f64 + lifted + back
         };
-        self.note(a, work, |_| Primes::of(gate).switch(0) + Primes::of(open).raised(top));
+        let switches = || (0..by.entries).map(|_| Primes::of(gate).switch(0)).sum::<Counts>();
+        self.note(a, work, |_| switches() + Primes::of(open).raised(top));
         Ok(a.at(top, 2))
     }
 

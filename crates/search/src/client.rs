@@ -2,18 +2,20 @@
 
 use crate::error::SearchError;
 use crate::files::{Files, Manifest, Part, SegmentRecord, Table};
-use crate::layout::positions;
+use crate::keys::Keys;
+use crate::layout::{block_column, inverse, positions};
 use crate::message::{Answer, Asked, Query};
 use crate::peel::{Left, peel};
-use crate::plan::{CLEAR, INDICATOR_LEVEL, Index, QUERY_SCALE, ROW_SCALE, ROWS_LEVEL};
+use crate::plan::{CHUNK, CLEAR, INDICATOR_LEVEL, Index, QUERY_SCALE, ROW_SCALE, ROWS_LEVEL};
 use crate::threshold::{ERROR_AT_ONE, Threshold};
 use std::path::Path;
 use std::sync::Arc;
+use sudare_he::circuits::bootstrapping::BootstrapKeys;
 use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor};
 use sudare_ring::random::{MaskSeed, Seed};
 use sudare_ring::threads;
-use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
-use sudare_rlwe::wire::Wire;
+use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::wire::{Bundle, Wire};
 use sudare_store::StoreError;
 use sudare_store::layout::hex;
 use zeroize::{Zeroize, Zeroizing};
@@ -38,6 +40,8 @@ pub struct Hit {
 pub struct Client {
     index: Index,
     secret: Arc<SecretKey>,
+    /// The secret of the compact mode's small ring, which follows from the other.
+    small: Option<Arc<SecretKey>>,
 }
 
 /// A vector of length one in the direction of another; zeros stay zeros.
@@ -66,7 +70,12 @@ impl Client {
     /// [`SearchError::He`] for a key of other parameters.
     pub fn with_secret(index: &Index, secret: SecretKey) -> Result<Self, SearchError> {
         index.params().hash().require("the secret key", secret.params().hash())?;
-        Ok(Self { index: index.clone(), secret: Arc::new(secret) })
+        let mut client = Self { index: index.clone(), secret: Arc::new(secret), small: None };
+        if let Some(compact) = index.compact() {
+            let seed = client.seed("sudare search small ring");
+            client.small = Some(Arc::new(SecretKey::from_seed(&compact.small, &seed)?));
+        }
+        Ok(client)
     }
 
     /// The plan.
@@ -79,13 +88,20 @@ impl Client {
         &self.secret
     }
 
-    /// What the server computes with: a relinearisation key and the automorphism keys of the plan.
+    /// What the server computes with: a relinearisation key and the automorphism keys of the plan, and in compact mode those of half a
+    /// bootstrap.
     ///
     /// # Errors
     /// [`SearchError::He`].
-    pub fn eval_keys(&self) -> Result<EvalKeys, SearchError> {
+    pub fn keys(&self) -> Result<Keys, SearchError> {
         let (relin, galois) = self.index.keys()?;
-        Ok(KeyGenerator::new(&self.secret)?.eval_keys(Some(relin), &galois)?)
+        let eval = KeyGenerator::new(&self.secret)?.eval_keys(Some(relin), &galois)?;
+        match (self.index.compact(), &self.small) {
+            (Some(compact), Some(small)) => {
+                Keys::together(BootstrapKeys::packing(&self.secret, small, &compact.half)?, eval)
+            }
+            _ => Ok(eval.into()),
+        }
     }
 
     /// A seed of this key for a purpose.
@@ -151,21 +167,31 @@ impl Client {
             let (what, found) = ("a question", vectors.len());
             return Err(SearchError::Shape { what, found, expected: d * vectors.len().div_ceil(d).max(1) });
         }
+        let unit = |(row, vector): (usize, &[f32])| {
+            let unit = Zeroizing::new(normalised(vector, row)?);
+            if unit.iter().all(|x| *x == 0.0) { Err(SearchError::ZeroQuery { row }) } else { Ok(unit) }
+        };
+        let units = vectors.chunks_exact(d).enumerate().map(unit).collect::<Result<Vec<_>, _>>()?;
+        if let (Some(compact), Some(small)) = (self.index.compact(), &self.small) {
+            let (encoder, encryptor) = (Encoder::new(&compact.small), Encryptor::with_secret_key(small)?);
+            let one = |x: &f64| {
+                let plain = encoder.encode_constant(x.clamp(-1.0, 1.0), compact.query_at())?;
+                Ok::<_, SearchError>(encryptor.encrypt(&plain)?)
+            };
+            let all = units.iter().flat_map(|unit| unit.iter().map(one));
+            return Query::new(&self.index, all.collect::<Result<_, _>>()?);
+        }
         let expansion = self.index.expansion()?;
         let (encoder, encryptor) = (Encoder::new(self.index.params()), Encryptor::with_secret_key(&self.secret)?);
         let at = EncodeAt { level: ROWS_LEVEL, scale: QUERY_SCALE / expansion.factor(), max_abs: 1.0 };
-        let one = |(row, vector): (usize, &[f32])| {
-            let unit = Zeroizing::new(normalised(vector, row)?);
-            if unit.iter().all(|x| *x == 0.0) {
-                return Err(SearchError::ZeroQuery { row });
-            }
+        let one = |unit: &Zeroizing<Vec<f64>>| {
             let mut coefficients = Zeroizing::new(vec![0.0; self.index.params().degree()]);
             unit.iter().enumerate().for_each(|(j, x)| coefficients[expansion.place(j)] = x.clamp(-1.0, 1.0));
             // The norm of all coefficients is one.
             let plain = encoder.encode_coefficients(&coefficients, at)?.with_bound(1.0);
             Ok(encryptor.encrypt(&plain)?)
         };
-        Query::new(&self.index, vectors.chunks_exact(d).enumerate().map(one).collect::<Result<_, _>>()?)
+        Query::new(&self.index, units.iter().map(one).collect::<Result<_, SearchError>>()?)
     }
 
     fn require(&self, answer: &Answer, wanted: Asked) -> Result<(), SearchError> {
@@ -267,17 +293,16 @@ impl Client {
             let mut orders = std::collections::BTreeMap::new();
             for f in found {
                 let segment = f.half / 2;
-                let inverse = orders.entry(segment).or_insert_with(|| {
-                    let positions = positions(&order, segment, shape.rows());
-                    let mut inverse = vec![0u32; positions.len()];
-                    positions.iter().enumerate().for_each(|(row, p)| inverse[*p as usize] = row as u32);
-                    inverse
-                });
-                let row = inverse[(f.half % 2) as usize * shape.slots + f.slot];
-                let stored = about.segments.get(segment as usize).is_some_and(|rows| row < *rows);
-                if !stored {
+                let Some(stored) = about.segments.get(segment as usize).copied() else {
                     return Err(SearchError::Unresolved { left: 1 });
-                }
+                };
+                let inverse = orders
+                    .entry(segment)
+                    .or_insert_with(|| inverse(&positions(&order, segment, shape.places(stored as usize))));
+                let row = inverse.get(shape.position((f.half % 2) as usize, f.slot)).copied();
+                let Some(row) = row.filter(|row| *row < stored) else {
+                    return Err(SearchError::Unresolved { left: 1 });
+                };
                 rows.push(Hit { row: starts[segment as usize] + u64::from(row), payload: f.numbers });
             }
             rows.sort_by_key(|hit| hit.row);
@@ -292,6 +317,9 @@ impl Client {
     /// [`SearchError::OtherAnswer`]; [`SearchError::He`] for an answer under another key.
     pub fn scores(&self, answer: &Answer) -> Result<Vec<Vec<f64>>, SearchError> {
         self.require(answer, Asked::Scores)?;
+        if self.index.compact().is_some() {
+            return Err(SearchError::NoScores);
+        }
         let (shape, about) = (self.index.shape(), answer.about());
         let order = self.order(&about.index);
         let each = about.segments.len().max(1);
@@ -384,7 +412,7 @@ impl Storing {
         let numbers = goal.payload.map_or(0, |p| p.numbers);
         let (rows, payload) = (&self.rows[..count * goal.d], &self.numbers[..count * numbers]);
         let (secret, params) = (&*self.client.secret, index.params());
-        let positions = positions(&self.client.order(&self.table.index), segment as u64, shape.rows());
+        let positions = positions(&self.client.order(&self.table.index), segment as u64, shape.places(count));
         let work = self.fingerprint(segment, rows, payload);
         let (encoder, encryptor) = (Encoder::new(params), Encryptor::with_secret_key(secret)?);
         let about = (&self.table, index, secret.id());
@@ -392,9 +420,31 @@ impl Storing {
             let plain = encoder.encode_complex(slots, at)?;
             Ok::<_, SearchError>(encryptor.encrypt(&plain)?.to_bytes()?)
         };
-        let at = EncodeAt { level: ROWS_LEVEL, scale: ROW_SCALE, max_abs: PAIR };
-        let column = |_, j| encrypted(&shape.column(rows, goal.d, &positions, j), at);
-        let digest = self.files.store((segment, Part::Rows), work, (1, goal.d), about, column)?;
+        let place = (segment, Part::Rows);
+        let digest = match (index.compact(), &self.client.small) {
+            (Some(compact), Some(small)) => {
+                let (encoder, encryptor) = (Encoder::new(&compact.small), Encryptor::with_secret_key(small)?);
+                let (inverse, blocks) = (inverse(&positions), positions.len() / compact.block());
+                let column = |block: usize, j| {
+                    let rows_of_block = &inverse[block * compact.block()..][..compact.block()];
+                    let values = block_column(rows, goal.d, rows_of_block, j);
+                    let plain = encoder.encode_coefficients(&values, compact.rows_at())?;
+                    Ok::<_, SearchError>(encryptor.encrypt(&plain)?)
+                };
+                let group = |block, group| {
+                    let coordinates = (group * CHUNK..goal.d).take(CHUNK);
+                    let all = coordinates.map(|j| column(block, j)).collect::<Result<_, _>>()?;
+                    let bundle = Bundle::new(compact.small.rlwe(), small.id(), Vec::new(), all)?;
+                    Ok::<_, SearchError>(bundle.to_bytes()?)
+                };
+                self.files.store(place, work, (blocks, goal.d.div_ceil(CHUNK)), about, group)?
+            }
+            _ => {
+                let at = EncodeAt { level: ROWS_LEVEL, scale: ROW_SCALE, max_abs: PAIR };
+                let column = |_, j| encrypted(&shape.column(rows, goal.d, &positions, j), at);
+                self.files.store(place, work, (1, goal.d), about, column)?
+            }
+        };
         let mut stored = None;
         if let Some(payloads) = index.payloads() {
             let each = payloads.ciphertexts();

@@ -80,6 +80,9 @@ pub enum SearchError {
     /// An index without payloads.
     #[error("this index was planned without payloads, and can count and score, but not fetch; plan one with payload=")]
     NoPayload,
+    /// What a mode cannot answer.
+    #[error("an index in compact mode counts and fetches, and tells no scores; plan a leveled one for them")]
+    NoScores,
     /// Objects of another plan or index.
     #[error("{what} belongs to another plan or index; use those that were made together")]
     Mixed {
@@ -207,7 +210,7 @@ impl Kinded for SearchError {
             | Self::TooLittleMemory { .. } => ErrorKind::Parameters,
             Self::NotFinite { .. } | Self::ZeroQuery { .. } | Self::Payload { .. } => ErrorKind::Input,
             Self::Shape { .. } => ErrorKind::Shape,
-            Self::NoPayload => ErrorKind::NotPlanned,
+            Self::NoPayload | Self::NoScores => ErrorKind::NotPlanned,
             Self::Mixed { .. } | Self::OtherRows { .. } => ErrorKind::Mismatch,
             Self::OtherAnswer { .. } => ErrorKind::Usage,
             Self::Damaged { .. } | Self::NoSum => ErrorKind::Format,

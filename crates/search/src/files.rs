@@ -3,7 +3,8 @@
 //! ```text
 //! faces.sudare/
 //!   table.json            plan, key and name; written first
-//!   segments/000000/rows      a store of one row of blocks: ciphertext j has coordinate j
+//!   segments/000000/rows      a store of one row of blocks: ciphertext j has coordinate j; in compact mode a row for each
+//!                             block of rows, of containers with sixteen coordinates
 //!   segments/000000/payload   a store: half by half the columns as they stand, then rotated
 //!   segments.json         what segments there are, with their digests; written last, and anew by each append
 //! ```

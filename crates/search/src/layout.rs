@@ -1,16 +1,21 @@
 //! Where rows and payloads stand.
 //!
 //! A segment has two rows in each complex slot: those at positions 0 … S − 1 as real parts, those from S on as imaginary ones.
+//! In compact mode a segment is m blocks of rows, each a ciphertext of a small ring for every coordinate with a row in each coefficient.
+//! Position k·n + r is row r of block k: coefficient m·r + k of what the blocks are packed to, whose halves come to slots in
+//! bit-reversed order. Blocks that no row needs are not stored.
 //! Which row stands where is a permutation from the owner's key, so that positions of matches are uniform, whatever order
 //! rows came in.
 //!
 //! A payload is cut into digits. Two columns, as real and imaginary part, are a ciphertext of one half of a segment; the last
 //! columns are a one (as large as the largest digit, so that digits divided by it keep their precision) and the number of the half,
-//! in two digits of eight bits. Each is stored twice: as it is, and rotated left by the
+//! in two digits of six or eight bits. Each is stored twice: as it is, and rotated left by the
 //! half's number, so that two rows that meet in a cell of one sum do not meet in the other.
 
 use crate::plan::Payload;
 use num_complex::Complex64;
+use sudare_he::discrete::place;
+use sudare_ring::order::bit_reverse;
 use sudare_ring::random::Seed;
 
 /// Sizes of a segment.
@@ -18,12 +23,19 @@ use sudare_ring::random::Seed;
 pub struct Shape {
     /// Complex slots of a ciphertext.
     pub slots: usize,
+    /// Rows of a block of the compact mode.
+    pub block: Option<usize>,
 }
 
 impl Shape {
     /// Rows of a segment.
     pub fn rows(self) -> usize {
         2 * self.slots
+    }
+
+    /// Places that some rows of a segment are permuted among.
+    pub fn places(self, rows: usize) -> usize {
+        self.block.map_or(self.rows(), |block| rows.next_multiple_of(block))
     }
 
     /// Coordinate `j` of rows whose position is known, as slots.
@@ -39,7 +51,16 @@ impl Shape {
 
     /// The half and the slot of a position.
     pub fn place(self, position: usize) -> (usize, usize) {
-        (position / self.slots, position % self.slots)
+        let Some(n) = self.block else { return (position / self.slots, position % self.slots) };
+        let coefficient = self.rows() / n * (position % n) + position / n;
+        (coefficient / self.slots, bit_reverse(coefficient % self.slots, self.slots.ilog2()))
+    }
+
+    /// The position of a half and a slot.
+    pub fn position(self, half: usize, slot: usize) -> usize {
+        let Some(n) = self.block else { return half * self.slots + slot };
+        let (coefficient, m) = (place(self.rows(), half * self.slots + slot), self.rows() / n);
+        coefficient % m * n + coefficient / m
     }
 
     /// What a cell of the rotated sums is, of a slot of a half, or back with −half.
@@ -60,6 +81,19 @@ pub fn positions(seed: &Seed, segment: u64, rows: usize) -> Vec<u32> {
     out
 }
 
+/// Coordinate `j` of the rows that stand in a block, as coefficients; zero where there is none.
+pub fn block_column(rows: &[f32], d: usize, block: &[u32], j: usize) -> Vec<f64> {
+    let value = |row: &u32| rows.get(*row as usize * d + j).map_or(0.0, |x| f64::from(*x));
+    block.iter().map(value).collect()
+}
+
+/// The row of each position.
+pub fn inverse(positions: &[u32]) -> Vec<u32> {
+    let mut out = vec![0u32; positions.len()];
+    positions.iter().enumerate().for_each(|(row, p)| out[*p as usize] = row as u32);
+    out
+}
+
 /// The columns of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payloads {
@@ -67,16 +101,20 @@ pub struct Payloads {
     pub payload: Payload,
     /// Bits of a digit.
     pub digit_bits: u32,
+    /// Bits of what a cell may hold at the lowest level.
+    pub room: u32,
 }
 
 /// Columns beside digits: the one, and the half's number in two digits.
 const BESIDE: usize = 3;
-/// Bits of a digit of a half's number.
-pub const HALF_BITS: u32 = 8;
+/// Bits of a digit of a half's number, where a cell holds so many: two of them number the halves of as many segments as there may be.
+pub fn half_bits(room: u32) -> u32 {
+    if room < 33 { 6 } else { 8 }
+}
 
 impl Payloads {
-    pub fn new(payload: Payload, digit_bits: u32) -> Self {
-        Self { payload, digit_bits }
+    pub fn new(payload: Payload, digit_bits: u32, room: u32) -> Self {
+        Self { payload, digit_bits, room }
     }
 
     /// Digits of a number.
@@ -94,14 +132,19 @@ impl Payloads {
         self.columns().div_ceil(2)
     }
 
+    /// Bits of a digit of a half's number.
+    fn half_bits(&self) -> u32 {
+        half_bits(self.room)
+    }
+
     /// Bound on a column's values.
     pub fn bound(&self) -> f64 {
-        f64::from(self.digit_bits.max(HALF_BITS)).exp2()
+        f64::from(self.digit_bits.max(self.half_bits())).exp2()
     }
 
     /// Scale of columns, with which four rows may meet in a cell at the lowest level.
     pub fn scale(&self) -> f64 {
-        f64::from(33 - self.digit_bits.max(HALF_BITS)).exp2()
+        f64::from(self.room - self.digit_bits.max(self.half_bits())).exp2()
     }
 
     /// The columns of a row.
@@ -111,8 +154,8 @@ impl Payloads {
         for number in numbers {
             out.extend((0..self.digits() as u32).map(|i| ((number >> (i * self.digit_bits)) & mask) as f64));
         }
-        let low = half & ((1 << HALF_BITS) - 1);
-        out.extend([self.bound(), low as f64, (half >> HALF_BITS) as f64]);
+        let low = half & ((1 << self.half_bits()) - 1);
+        out.extend([self.bound(), low as f64, (half >> self.half_bits()) as f64]);
         out
     }
 
@@ -140,8 +183,8 @@ impl Payloads {
             }
             numbers.push(out);
         }
-        let [low, high] = [columns[digits + 1], columns[digits + 2]].map(|x| fits(x, HALF_BITS));
-        Some((numbers, low? | high? << HALF_BITS))
+        let [low, high] = [columns[digits + 1], columns[digits + 2]].map(|x| fits(x, self.half_bits()));
+        Some((numbers, low? | high? << self.half_bits()))
     }
 
     /// Slots of each ciphertext of a half whose cells have these columns: `cells` of a place and its columns.
@@ -164,7 +207,7 @@ mod tests {
     #[test]
     fn digits_come_back() {
         for (bits, digit_bits) in [(1, 8), (9, 9), (12, 12), (12, 8), (16, 8), (64, 11)] {
-            let payloads = Payloads::new(Payload { numbers: 3, bits }, digit_bits);
+            let payloads = Payloads::new(Payload { numbers: 3, bits }, digit_bits, 33);
             let most = u64::MAX >> (64 - bits);
             for (numbers, half) in [([0, most, most / 3], 0), ([1, 0, most - 1], 65_535), ([most; 3], 257)] {
                 let columns: Vec<i64> = payloads.encode(&numbers, half).iter().map(|x| *x as i64).collect();
@@ -174,6 +217,20 @@ mod tests {
                 let two: Vec<i64> = columns.iter().map(|x| x + (1 << digit_bits)).collect();
                 assert_eq!(payloads.decode(&two), None);
             }
+        }
+    }
+
+    /// Positions and places are the same in both ways, and blocks fill a segment one after the other.
+    #[test]
+    fn every_position_has_its_place() {
+        for block in [None, Some(512), Some(1024)] {
+            let shape = Shape { slots: 2048, block };
+            let mut places: Vec<(usize, usize)> = (0..shape.rows()).map(|p| shape.place(p)).collect();
+            assert!(places.iter().enumerate().all(|(p, (half, slot))| shape.position(*half, *slot) == p));
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(places.len(), 4096);
+            assert_eq!(shape.places(600), block.map_or(4096, |b| b.max(600).next_multiple_of(b)));
         }
     }
 

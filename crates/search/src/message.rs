@@ -4,15 +4,17 @@ use crate::error::SearchError;
 use crate::plan::{Index, MAX_SEGMENTS};
 use crate::threshold::Gap;
 use serde::{Deserialize, Serialize};
-use sudare_he::ckks::Ciphertext;
+use sudare_he::ckks::{Ciphertext, Params};
 use sudare_rlwe::wire::{Bundle, MAX_APPLICATION_BYTES, Wire};
 use sudare_store::layout::hex;
 
-/// A question, or several: one ciphertext each.
+/// A question, or several: one ciphertext each, in compact mode one for each coordinate.
 #[derive(Clone, Debug)]
 pub struct Query {
     bundle: Bundle<Ciphertext>,
     plan: [u8; 32],
+    /// Ciphertexts of each.
+    each: usize,
 }
 
 /// What was asked.
@@ -114,12 +116,13 @@ fn about(index: &Index, what: &'static str, bundle: &Bundle<Ciphertext>) -> Resu
 impl Query {
     pub(crate) fn new(index: &Index, ciphertexts: Vec<Ciphertext>) -> Result<Self, SearchError> {
         let about = About { plan: hex(&index.hash()), answer: None };
-        Ok(Self { bundle: bundle(index, &about, ciphertexts)?, plan: index.hash() })
+        let (params, each) = index.question();
+        Ok(Self { bundle: bundle(params, &about, ciphertexts)?, plan: index.hash(), each })
     }
 
     /// Questions in it.
     pub fn len(&self) -> usize {
-        self.bundle.ciphertexts().len()
+        self.bundle.ciphertexts().len() / self.each
     }
 
     /// Whether there are none: no query is empty.
@@ -129,6 +132,11 @@ impl Query {
 
     pub(crate) fn ciphertexts(&self) -> &[Ciphertext] {
         self.bundle.ciphertexts()
+    }
+
+    /// The ciphertexts of each question.
+    pub(crate) fn each(&self) -> Vec<&[Ciphertext]> {
+        self.bundle.ciphertexts().chunks(self.each).collect()
     }
 
     /// The name of the plan that it was made by.
@@ -149,24 +157,25 @@ impl Query {
     /// # Errors
     /// [`SearchError::Wire`] for damaged bytes or other parameters; [`SearchError::Mixed`] for another plan's, or an answer.
     pub fn from_bytes(index: &Index, bytes: &[u8]) -> Result<Self, SearchError> {
-        let bundle = Bundle::from_bytes(index.params().rlwe(), bytes)?;
-        let what = "the question";
-        let good = about(index, what, &bundle)?.answer.is_none() && !bundle.ciphertexts().is_empty();
-        if good { Ok(Self { bundle, plan: index.hash() }) } else { Err(SearchError::Mixed { what }) }
+        let (params, each) = index.question();
+        let bundle = Bundle::from_bytes(params.rlwe(), bytes)?;
+        let (what, count) = ("the question", bundle.ciphertexts().len());
+        let good = about(index, what, &bundle)?.answer.is_none() && count > 0 && count.is_multiple_of(each);
+        if good { Ok(Self { bundle, plan: index.hash(), each }) } else { Err(SearchError::Mixed { what }) }
     }
 }
 
-fn bundle(index: &Index, about: &About, ciphertexts: Vec<Ciphertext>) -> Result<Bundle<Ciphertext>, SearchError> {
+fn bundle(params: &Params, about: &About, ciphertexts: Vec<Ciphertext>) -> Result<Bundle<Ciphertext>, SearchError> {
     let Some(key) = ciphertexts.first().map(Ciphertext::key) else {
         return Err(SearchError::Mixed { what: "an empty message" });
     };
-    Ok(Bundle::new(index.params().rlwe(), key, header(about)?, ciphertexts)?)
+    Ok(Bundle::new(params.rlwe(), key, header(about)?, ciphertexts)?)
 }
 
 impl Answer {
     pub(crate) fn new(index: &Index, answer: AboutAnswer, ciphertexts: Vec<Ciphertext>) -> Result<Self, SearchError> {
         let about = About { plan: hex(&index.hash()), answer: Some(answer.clone()) };
-        Ok(Self { bundle: bundle(index, &about, ciphertexts)?, about: answer })
+        Ok(Self { bundle: bundle(index.params(), &about, ciphertexts)?, about: answer })
     }
 
     /// What it answers.

@@ -91,7 +91,7 @@ mod tests {
     use std::collections::BTreeSet;
     use sudare_testkit::Random;
 
-    const SHAPE: Shape = Shape { slots: 256 };
+    const SHAPE: Shape = Shape { slots: 256, block: None };
 
     /// Sums of rows whose indicators are `indicator` of their number, with an error in each cell.
     fn sums(payloads: &Payloads, rows: &[Found], indicator: impl Fn(usize) -> f64) -> [Vec<Vec<f64>>; 2] {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn all_rows_come_out() {
-        let payloads = Payloads::new(Payload { numbers: 2, bits: 6 }, 8);
+        let payloads = Payloads::new(Payload { numbers: 2, bits: 6 }, 8, 33);
         let mut random = Random(3);
         for count in [0, 1, 2, 30, 60] {
             let mut places = BTreeSet::new();
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_parted_is_told() {
-        let payloads = Payloads::new(Payload { numbers: 1, bits: 9 }, 9);
+        let payloads = Payloads::new(Payload { numbers: 1, bits: 9 }, 9, 33);
         // (1, 10) and (2, 10) share a cell as they stand, (3, 11) and (2, 11) as well; (1, 10) and (2, 11) share one rotated, and
         // so do (2, 10) and (3, 11).
         let row = |(half, slot)| Found { half, slot, numbers: vec![7] };

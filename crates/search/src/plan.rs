@@ -1,14 +1,16 @@
 //! What an index is for, the parameters it takes, and what it costs and promises.
 
+use crate::compact::{Compact, clean};
 use crate::error::SearchError;
-use crate::layout::{HALF_BITS, Payloads, Shape};
-use crate::threshold::{DEGREES, Gap, MARGIN, Threshold};
+use crate::layout::{Payloads, Shape, half_bits};
+use crate::threshold::{DEGREES, Gap, MARGIN, Steps, Threshold};
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use sudare_he::circuits::expansion::Expansion;
-use sudare_he::circuits::polynomial::PolynomialCircuit;
+use sudare_he::circuits::polynomial::{Polynomial, PolynomialCircuit};
 use sudare_he::ckks::{Params, ParamsLiteral, spread};
 use sudare_rlwe::keys::KeySwitchKey;
 use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
@@ -44,12 +46,50 @@ const INDICATOR_SCALE: f64 = (1u64 << 33) as f64;
 pub(crate) const CLEAR: f64 = 0.25;
 /// Bits of a payload's digit, if errors allow for them.
 const DIGIT_BITS: std::ops::RangeInclusive<u32> = 4..=10;
+/// Deviations within which an error of a digit is. That of the last rescale is a product of two Gaussians, one of them the key's: a slot's
+/// real part is beyond F deviations with probability exp(−√2·F), 2^-61 here, and an answer has up to 2^21 of them.
+const DIGIT_TAIL: f64 = 30.0;
+/// The same of a sum of many.
+const SUM_TAIL: f64 = 6.0;
 /// log2 of the ring degree of an index with 128 bits of security.
 const LOG_N: u32 = 14;
 /// Segments that a small table has room for without appends.
 const SMALL_TABLE: u64 = 4;
 /// Matches that are counted with the gap of [`Goal::above`].
 const MATCHES: f64 = 100.0;
+/// How many times a transform of N = 2^14 one of N = 2^15 takes, and what of it a coordinate of a row does (2.3 ns beside 0.050 ms).
+const LARGE_TRANSFORM: f64 = 3.5;
+const WORD_TRANSFORMS: f64 = 4.6e-5;
+
+/// How a table is encrypted, and what its scores are compared by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Levels, and no bootstrap: 80 bytes a coordinate, the least time for small tables.
+    #[default]
+    Leveled,
+    /// A small ring and half a bootstrap: 8 bytes a coordinate in memory, where the other mode has 80.
+    Compact,
+}
+
+impl FromStr for Mode {
+    type Err = SearchError;
+
+    /// `leveled` or `compact`.
+    fn from_str(name: &str) -> Result<Self, SearchError> {
+        match name {
+            "leveled" => Ok(Self::Leveled),
+            "compact" => Ok(Self::Compact),
+            _ => Err(SearchError::Goal { what: "a mode", found: name.into(), wanted: "\"leveled\" or \"compact\"" }),
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::Leveled { "leveled" } else { "compact" })
+    }
+}
 
 /// Numbers that come back with a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,9 +223,15 @@ pub struct Bytes {
     pub beside: u64,
 }
 
-struct Inner {
+/// What a plan stands on.
+struct Ground {
     goal: Goal,
     params: Params,
+    compact: Option<Compact>,
+}
+
+struct Inner {
+    ground: Ground,
     threshold: Threshold,
     expected: Expected,
     payloads: Option<Payloads>,
@@ -205,6 +251,14 @@ struct Written {
     goal: Goal,
     /// log2 of the ring degree of a set without security.
     insecure: Option<u32>,
+    /// How the table is encrypted.
+    #[serde(default, skip_serializing_if = "is_leveled")]
+    mode: Mode,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_leveled(mode: &Mode) -> bool {
+    *mode == Mode::Leveled
 }
 
 fn literal(log_n: u32, security: Security) -> ParamsLiteral {
@@ -222,7 +276,16 @@ impl Index {
     /// # Errors
     /// [`SearchError::Goal`], [`SearchError::Gap`].
     pub fn new(goal: Goal) -> Result<Self, SearchError> {
-        Self::over(goal, literal(LOG_N, Security::Bits128))
+        Self::in_mode(goal, Mode::Leveled)
+    }
+
+    /// The same in a mode. Compact: scores in a ring of 2^11 with one prime of 31 bits, indicators at N = 2^15
+    /// ([`sudare_he::circuits::bootstrapping::BootstrapLiteral::h`]).
+    ///
+    /// # Errors
+    /// As [`Index::new`].
+    pub fn in_mode(goal: Goal, mode: Mode) -> Result<Self, SearchError> {
+        Self::over(goal, mode, None)
     }
 
     /// The same in a ring of degree 2^`log_n` without a claim of security: for tests.
@@ -230,31 +293,65 @@ impl Index {
     /// # Errors
     /// As [`Index::new`].
     pub fn insecure(goal: Goal, log_n: u32) -> Result<Self, SearchError> {
-        Self::over(goal, literal(log_n, Security::Insecure))
+        Self::over(goal, Mode::Leveled, Some(log_n))
     }
 
-    fn over(goal: Goal, literal: ParamsLiteral) -> Result<Self, SearchError> {
+    /// The same in a mode.
+    ///
+    /// # Errors
+    /// As [`Index::new`].
+    pub fn insecure_in_mode(goal: Goal, mode: Mode, log_n: u32) -> Result<Self, SearchError> {
+        Self::over(goal, mode, Some(log_n))
+    }
+
+    fn over(goal: Goal, mode: Mode, insecure: Option<u32>) -> Result<Self, SearchError> {
         goal.check()?;
-        let params = literal.build()?;
-        let most = (params.slots() as u64).pow(2);
+        let (params, compact) = match (mode, insecure) {
+            (Mode::Leveled, None) => (literal(LOG_N, Security::Bits128).build()?, None),
+            (Mode::Leveled, Some(log_n)) => (literal(log_n, Security::Insecure).build()?, None),
+            (Mode::Compact, insecure) => {
+                let compact = Compact::new(&goal, insecure)?;
+                (compact.half.params().clone(), Some(compact))
+            }
+        };
+        let numbered = (2 * params.slots() as u64) * most_halves(&params) / 2;
+        let most = (params.slots() as u64).pow(2).min(numbered);
         if goal.payload.is_some() && goal.rows > most {
             let wanted = "no more than the square of the slots, 2^26: further ones would not be told apart";
             return Err(SearchError::Goal { what: "rows with payloads", found: goal.rows.to_string(), wanted });
         }
-        let threshold = sure_threshold(&goal, &params, goal.gap)?;
-        let (expected, payloads) = expected(&goal, &params, &threshold)?;
-        let compared = circuits(&params, &threshold)?.iter().flat_map(PolynomialCircuit::relinearisations).collect();
-        Ok(Self(Arc::new(Inner { goal, params, threshold, expected, payloads, compared })))
+        let ground = Ground { goal, params, compact };
+        let threshold = ground.sure_threshold(goal.gap)?;
+        let (expected, payloads) = ground.expected(&threshold)?;
+        let compared = ground.circuits(&threshold)?.iter().flat_map(PolynomialCircuit::relinearisations).collect();
+        Ok(Self(Arc::new(Inner { ground, threshold, expected, payloads, compared })))
     }
 
     /// What is wanted.
     pub fn goal(&self) -> &Goal {
-        &self.0.goal
+        &self.0.ground.goal
+    }
+
+    /// How the table is encrypted.
+    pub fn mode(&self) -> Mode {
+        if self.compact().is_some() { Mode::Compact } else { Mode::Leveled }
+    }
+
+    pub(crate) fn compact(&self) -> Option<&Compact> {
+        self.0.ground.compact.as_ref()
+    }
+
+    /// The parameters of questions, and how many ciphertexts each is.
+    pub(crate) fn question(&self) -> (&Params, usize) {
+        match self.compact() {
+            Some(compact) => (&compact.small, self.goal().d),
+            None => (self.params(), 1),
+        }
     }
 
     /// The parameters.
     pub fn params(&self) -> &Params {
-        &self.0.params
+        &self.0.ground.params
     }
 
     /// The polynomials of the planned gap.
@@ -267,24 +364,28 @@ impl Index {
     /// # Errors
     /// [`SearchError::Goal`]; [`SearchError::Gap`] for one in which so many rows cannot be counted.
     pub fn threshold_of(&self, gap: Gap) -> Result<Threshold, SearchError> {
-        if gap == self.0.goal.gap {
+        if gap == self.goal().gap {
             return Ok(self.0.threshold.clone());
         }
-        sure_threshold(&self.0.goal, &self.0.params, gap)
+        self.0.ground.sure_threshold(gap)
     }
 
     /// Bound on what a threshold's polynomials add to a count at scores under the gap.
     pub(crate) fn bias(&self, threshold: &Threshold) -> f64 {
-        threshold.error_at_zero() * places(&self.0.goal, &self.0.params) as f64
+        threshold.error_at_zero() * self.0.ground.places() as f64
     }
 
     /// Standard deviation of an indicator's error at the score where it is largest, inside of the gap too.
     pub(crate) fn largest_deviation(&self, threshold: &Threshold) -> Result<f64, SearchError> {
-        let [first, second] = self.circuits(threshold)?;
-        let (lowest, input) = (self.0.goal.lowest, 2.0 * self.0.expected.score.powi(2));
+        let polynomials = match threshold.steps() {
+            Steps::Series(indicator) => return Ok(indicator.deviations()[1]),
+            Steps::Polynomials(polynomials) => polynomials,
+        };
+        let [first, second] = self.0.ground.polynomials(polynomials)?;
+        let (lowest, input) = (self.goal().lowest, 2.0 * self.0.expected.score.powi(2));
         let at = |i: u32| {
             let score = Complex64::from(lowest + (1.0 - lowest) * f64::from(i) / 255.0);
-            let between = threshold.first().evaluate(score);
+            let between = polynomials[0].evaluate(score);
             (second.variance(&[between], first.variance(&[score], input)) / 2.0).sqrt()
         };
         Ok((0..256).map(at).fold(0.0, f64::max))
@@ -301,7 +402,7 @@ impl Index {
     }
 
     pub(crate) fn shape(&self) -> Shape {
-        Shape { slots: self.0.params.slots() }
+        Shape { slots: self.params().slots(), block: self.compact().map(Compact::block) }
     }
 
     pub(crate) fn payloads(&self) -> Option<Payloads> {
@@ -310,54 +411,70 @@ impl Index {
 
     /// Segments that a table has at most: more than its rows fill, for each append begins one.
     pub fn most_segments(&self) -> u64 {
-        most_segments(&self.0.goal, &self.0.params)
+        self.0.ground.most_segments()
     }
 
     /// Segments of as many rows as are planned.
     pub fn segments(&self) -> u64 {
-        segments(&self.0.goal, &self.0.params)
+        self.0.ground.segments()
+    }
+
+    /// Blocks of as many rows as are planned; of the leveled mode segments.
+    fn blocks(&self) -> u64 {
+        self.compact().map_or(self.segments(), |compact| self.goal().rows.div_ceil(compact.block() as u64))
     }
 
     pub(crate) fn expansion(&self) -> Result<Expansion, SearchError> {
-        Ok(Expansion::new(&self.0.params, self.0.goal.d)?)
+        Ok(Expansion::new(self.params(), self.goal().d)?)
     }
 
-    /// The level of the relinearisation key, and the Galois elements with theirs.
+    /// The level of the relinearisation key, and the Galois elements with theirs; in compact mode of those beside half a bootstrap.
     ///
     /// # Errors
     /// None for a plan that was made.
     pub fn keys(&self) -> Result<(usize, Vec<(u64, usize)>), SearchError> {
-        let params = &self.0.params;
+        let params = self.params();
+        let sums = (0..params.slots().trailing_zeros()).map(|i| (params.rotation_element(1 << i), INDICATOR_LEVEL));
+        if self.compact().is_some() {
+            return Ok((INDICATOR_LEVEL, sums.collect()));
+        }
         let mut keys: Vec<(u64, usize)> = self.expansion()?.elements().into_iter().map(|e| (e, ROWS_LEVEL)).collect();
         keys.push((params.conjugation_element(), SCORE_LEVEL));
-        keys.extend((0..params.slots().trailing_zeros()).map(|i| (params.rotation_element(1 << i), INDICATOR_LEVEL)));
+        keys.extend(sums);
         Ok((ROWS_LEVEL, keys))
     }
 
-    /// Both circuits of a threshold.
-    pub(crate) fn circuits(&self, threshold: &Threshold) -> Result<[PolynomialCircuit; 2], SearchError> {
-        circuits(&self.0.params, threshold)
+    /// The circuits of a leveled threshold.
+    pub(crate) fn circuits(&self, polynomials: &[Polynomial; 2]) -> Result<[PolynomialCircuit; 2], SearchError> {
+        self.0.ground.polynomials(polynomials)
     }
 
     /// What a count of one question takes.
     pub fn work(&self) -> Work {
-        let (literal, segments) = (&self.0.params.literal().rlwe, self.segments() as f64);
-        let d = self.0.goal.d as f64;
+        let (literal, segments) = (&self.params().literal().rlwe, self.segments() as f64);
+        let d = self.goal().d as f64;
+        let compare = self.0.compared.iter().fold(Work::default(), |w, l| w + Work::relinearize_rescale(literal, *l));
+        let rounds = f64::from(self.params().slots().trailing_zeros());
+        let total = Work::rotation(literal, INDICATOR_LEVEL) * rounds;
+        if let Some(compact) = self.compact() {
+            return (compact.figures.work + compare * 2.0) * segments + total;
+        }
         let expand = Work::rotation(literal, ROWS_LEVEL) * self.expansion().map_or(0.0, |e| e.key_switches() as f64);
         let scores = Work::passes_at(literal, ROWS_LEVEL, 4.0 * d);
-        let compare = self.0.compared.iter().fold(Work::default(), |w, l| w + Work::relinearize_rescale(literal, *l));
         let segment = scores
             + Work::relinearize_rescale(literal, ROWS_LEVEL)
             + Work::rotation(literal, SCORE_LEVEL)
             + compare * 2.0;
-        let rounds = self.0.params.slots().trailing_zeros();
-        expand + segment * segments + Work::rotation(literal, INDICATOR_LEVEL) * f64::from(rounds)
+        expand + segment * segments + total
     }
 
     /// Key switches of a count of one question over some segments.
     pub fn key_switches(&self, segments: usize) -> usize {
-        let each = 2 + 2 * self.0.compared.len();
-        let rounds = self.0.params.slots().trailing_zeros() as usize;
+        let (compared, rounds) = (2 * self.0.compared.len(), self.params().slots().trailing_zeros() as usize);
+        if let Some(compact) = self.compact() {
+            return segments * (compact.figures.key_switches as usize + compared) + rounds;
+        }
+        let each = 2 + compared;
         self.expansion().map_or(0, |e| e.key_switches()) + segments * each + rounds
     }
 
@@ -365,18 +482,23 @@ impl Index {
     /// seconds (0.050 ms on one thread of a Zen 4 at N = 2^14).
     pub fn seconds(&self, transform: f64) -> f64 {
         let work = self.work();
+        if let Some(compact) = self.compact() {
+            // Four products a coordinate of a place, of 32-bit words.
+            let words = (self.blocks() * compact.block() as u64) as f64 * self.goal().d as f64;
+            return transform * (LARGE_TRANSFORM * (work.ntt + work.ntt_wide) + WORD_TRANSFORMS * words);
+        }
         // A term of the scores takes as long as 0.8 transforms for each prime: it streams three parts through memory.
-        let scores = 0.8 * (ROWS_LEVEL + 1) as f64 * self.0.goal.d as f64 * self.segments() as f64;
+        let scores = 0.8 * (ROWS_LEVEL + 1) as f64 * self.goal().d as f64 * self.segments() as f64;
         transform * (work.ntt + work.ntt_wide + scores)
     }
 
     /// Bytes of what is stored, sent and held.
     pub fn bytes(&self) -> Bytes {
-        let params = &self.0.params;
+        let params = self.params();
         let degree = params.degree() as u64;
         let packed = |level: usize| packed_bytes(params.q_at(level)).next_multiple_of(ALIGNMENT) + 2 * ALIGNMENT;
         let held = |level: usize, parts: u64| (level as u64 + 1) * degree * 8 * parts;
-        let (segments, d) = (self.segments(), self.0.goal.d as u64);
+        let (segments, d) = (self.segments(), self.goal().d as u64);
         let payload = self.payloads().map_or(0, |p| p.ciphertexts() as u64);
         let keys = self.keys().map_or(0, |(relin, galois)| {
             let levels = galois.iter().map(|k| k.1).chain([relin]);
@@ -386,6 +508,28 @@ impl Index {
             let levels = galois.iter().map(|k| k.1).chain([relin]);
             levels.map(|l| KeySwitchKey::bytes_at(&params.literal().rlwe, l) as u64).sum::<u64>()
         });
+        if let Some(compact) = self.compact() {
+            let half = &compact.figures;
+            let n = compact.block() as u64;
+            // A checksum behind each polynomial; a header, and what a block of a store is rounded by.
+            let small = (packed_bytes(compact.small.q_at(0)) + 1).next_multiple_of(ALIGNMENT);
+            let groups = d.div_ceil(CHUNK as u64);
+            let half_held = half.held + half.working;
+            let narrow = d * 8 * n;
+            return Bytes {
+                database: self.blocks() * (d * small + groups * 2 * ALIGNMENT)
+                    + segments * 4 * payload * packed(INDICATOR_LEVEL),
+                keys: keys + half.keys,
+                query: d * small + 2 * ALIGNMENT,
+                count: 2 * packed(INDICATOR_LEVEL),
+                fetch: 4 * payload * packed(0),
+                scores: 0,
+                memory: keys_held + half_held + narrow * (2 * degree / n + 1) + 2 * payload * held(INDICATOR_LEVEL, 3),
+                rows: segments * (narrow * (degree / n) + 4 * payload * held(INDICATOR_LEVEL, 2)),
+                expanded: narrow,
+                beside: half.working,
+            };
+        }
         let streams = 2 * CHUNK as u64 * held(ROWS_LEVEL, 2);
         let accumulators = 2 * payload * held(INDICATOR_LEVEL, 3);
         // The last round of an expansion has the ones before beside it.
@@ -407,7 +551,7 @@ impl Index {
     /// Names the plan: parties that have one name have one plan.
     pub fn hash(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("sudare search plan v1");
-        hasher.update(self.to_json().as_bytes()).update(&self.0.params.hash().0);
+        hasher.update(self.to_json().as_bytes()).update(&self.params().hash().0);
         // How digits are cut follows from figures.
         hasher.update(&self.0.payloads.map_or(0, |p| p.digit_bits).to_le_bytes());
         *hasher.finalize().as_bytes()
@@ -415,9 +559,9 @@ impl Index {
 
     /// The plan as text.
     pub fn to_json(&self) -> String {
-        let literal = &self.0.params.literal().rlwe;
+        let literal = &self.params().literal().rlwe;
         let insecure = (literal.security == Security::Insecure).then_some(literal.log_n);
-        let written = Written { sudare_index: VERSION, goal: self.0.goal, insecure };
+        let written = Written { sudare_index: VERSION, goal: *self.goal(), insecure, mode: self.mode() };
         match serde_json::to_string_pretty(&written) {
             Ok(text) => text,
             Err(e) => unreachable!("a plan of numbers: {e}"),
@@ -437,58 +581,164 @@ impl Index {
                 written.sudare_index
             )));
         }
-        match written.insecure {
-            None => Self::new(written.goal),
-            Some(log_n) => Self::insecure(written.goal, log_n),
-        }
+        Self::over(written.goal, written.mode, written.insecure)
     }
 }
 
 /// Columns that are read or decoded at a time.
 pub(crate) const CHUNK: usize = 16;
 
-/// Segments of as many rows as are planned.
-fn segments(goal: &Goal, params: &Params) -> u64 {
-    goal.rows.div_ceil(2 * params.slots() as u64)
-}
+impl Ground {
+    /// Segments of as many rows as are planned.
+    fn segments(&self) -> u64 {
+        self.goal.rows.div_ceil(2 * self.params.slots() as u64)
+    }
 
-/// Segments that a table has at most: twice as many, for each append begins one. With payloads no more than have halves of
-/// different slots.
-fn most_segments(goal: &Goal, params: &Params) -> u64 {
-    let most = (2 * segments(goal, params).max(SMALL_TABLE)).min(MAX_SEGMENTS);
-    if goal.payload.is_some() { most.min(params.slots() as u64 / 2) } else { most }
-}
+    /// Segments that a table has at most: twice as many, for each append begins one. With payloads no more than have halves of
+    /// different slots.
+    fn most_segments(&self) -> u64 {
+        let most = (2 * self.segments().max(SMALL_TABLE)).min(MAX_SEGMENTS);
+        let halves = most_halves(&self.params).min(self.params.slots() as u64);
+        if self.goal.payload.is_some() { most.min(halves / 2) } else { most }
+    }
 
-/// Places of all segments: their rows, and those without one, whose score is zero.
-fn places(goal: &Goal, params: &Params) -> u64 {
-    most_segments(goal, params) * 2 * params.slots() as u64
-}
+    /// Places of all segments: their rows, and those without one, whose score is zero.
+    fn places(&self) -> u64 {
+        self.most_segments() * 2 * self.params.slots() as u64
+    }
 
-/// The polynomials of a gap with which all rows are counted right.
-fn sure_threshold(goal: &Goal, params: &Params, gap: Gap) -> Result<Threshold, SearchError> {
-    let threshold = Threshold::new(gap, goal.lowest, places(goal, params))?;
-    if is_sure(goal, params, &threshold) { Ok(threshold) } else { Err(refused_gap(goal, params, gap)) }
-}
-
-/// Whether all rows are counted right, and the narrowest digits as well.
-fn is_sure(goal: &Goal, params: &Params, threshold: &Threshold) -> bool {
-    let digits = digit_errors(goal, params, (threshold, 0.0), *DIGIT_BITS.start());
-    threshold.is_sure(places(goal, params)) && (goal.payload.is_none() || digits.1 < CLEAR / 2.0)
-}
-
-fn refused_gap(goal: &Goal, params: &Params, gap: Gap) -> SearchError {
-    let places = places(goal, params);
-    let least = goal.lowest.max(0.0);
-    let (mut bad, mut possible) = (gap.low, least);
-    for _ in 0..12 {
-        let low = (bad + possible) / 2.0;
-        let wider = Gap { low, high: gap.high };
-        match Threshold::new(wider, goal.lowest, places).is_ok_and(|t| is_sure(goal, params, &t)) {
-            true => possible = low,
-            false => bad = low,
+    /// The steps of a gap.
+    fn threshold(&self, gap: Gap) -> Result<Threshold, SearchError> {
+        match &self.compact {
+            Some(compact) => Ok(Threshold::compact(gap, compact.indicator(gap)?)),
+            None => Threshold::new(gap, self.goal.lowest, self.places()),
         }
     }
-    SearchError::Gap { gap, rows: goal.rows, possible }
+
+    /// Those with which all rows are counted right.
+    fn sure_threshold(&self, gap: Gap) -> Result<Threshold, SearchError> {
+        let threshold = self.threshold(gap)?;
+        if self.is_sure(&threshold) { Ok(threshold) } else { Err(self.refused_gap(gap)) }
+    }
+
+    /// Whether all rows are counted right, and the narrowest digits as well.
+    fn is_sure(&self, threshold: &Threshold) -> bool {
+        let digits = self.digit_errors((threshold, 0.0), *DIGIT_BITS.start());
+        threshold.is_sure(self.places()) && (self.goal.payload.is_none() || digits[1] < CLEAR / 2.0)
+    }
+
+    fn refused_gap(&self, gap: Gap) -> SearchError {
+        let least = self.goal.lowest.max(0.0);
+        let (mut bad, mut possible) = (gap.low, least);
+        for _ in 0..12 {
+            let low = (bad + possible) / 2.0;
+            let wider = Gap { low, high: gap.high };
+            match self.threshold(wider).is_ok_and(|t| self.is_sure(&t)) {
+                true => possible = low,
+                false => bad = low,
+            }
+        }
+        SearchError::Gap { gap, rows: self.goal.rows, possible }
+    }
+
+    /// The circuits that a threshold's steps are, of a series the one that follows it.
+    fn circuits(&self, threshold: &Threshold) -> Result<Vec<PolynomialCircuit>, SearchError> {
+        match (threshold.steps(), &self.compact) {
+            (Steps::Polynomials(polynomials), _) => Ok(self.polynomials(polynomials)?.into()),
+            (Steps::Series(_), Some(compact)) => Ok(vec![clean(&compact.half)?]),
+            (Steps::Series(_), None) => Err(SearchError::Mixed { what: "a threshold" }),
+        }
+    }
+
+    fn polynomials(&self, [first, second]: &[Polynomial; 2]) -> Result<[PolynomialCircuit; 2], SearchError> {
+        let params = &self.params;
+        Ok([
+            PolynomialCircuit::new(params, first, SCORE_LEVEL, score_scale(params), FIRST_SCALE)?,
+            PolynomialCircuit::new(params, second, FIRST_LEVEL, FIRST_SCALE, INDICATOR_SCALE)?,
+        ])
+    }
+
+    /// Standard deviation of a score's error.
+    fn score_deviation(&self) -> Result<f64, SearchError> {
+        match &self.compact {
+            Some(compact) => Ok(compact.deviation),
+            None => score_deviation(&self.goal, &self.params),
+        }
+    }
+
+    /// Standard deviation of the error of indicators at these scores.
+    fn indicator_deviation(&self, threshold: &Threshold, scores: &[f64], score: f64) -> Result<f64, SearchError> {
+        match threshold.steps() {
+            Steps::Series(indicator) => {
+                let sum: f64 = scores.iter().map(|s| indicator.moments(*s).1).sum();
+                Ok((sum / scores.len() as f64).sqrt())
+            }
+            Steps::Polynomials(polynomials) => {
+                let [first, second] = self.polynomials(polynomials)?;
+                let scores: Vec<Complex64> = scores.iter().map(|s| (*s).into()).collect();
+                let after = first.variance(&scores, 2.0 * score * score);
+                let between: Vec<Complex64> = scores.iter().map(|s| polynomials[0].evaluate(*s)).collect();
+                Ok((second.variance(&between, after) / 2.0).sqrt())
+            }
+        }
+    }
+
+    fn expected(&self, threshold: &Threshold) -> Result<(Expected, Option<Payloads>), SearchError> {
+        let goal = &self.goal;
+        let score = self.score_deviation()?;
+        // Scores of rows that do not match: a normal law of deviation 1/√d, up to the gap.
+        let deviation = 1.0 / (goal.d as f64).sqrt();
+        let quantile = |i: i32| normal_quantile((f64::from(i) + 0.5) / 64.0) * deviation;
+        let scores: Vec<f64> = (0..64).map(|i| quantile(i).clamp(goal.lowest, goal.gap.low)).collect();
+        let indicator = self.indicator_deviation(threshold, &scores, score)?;
+        let places = self.places();
+        let bias = threshold.error_at_zero() * places as f64;
+        let count = indicator * (places as f64).sqrt();
+        // What the bias leaves is halved between matches and noise.
+        let left = (CLEAR - bias) / 2.0;
+        let matches = ((left / threshold.error_at_one()) as u64).min(goal.rows);
+        let errors = |bits| self.digit_errors((threshold, indicator), bits);
+        let payloads = goal.payload.map(|payload| {
+            let fits = |bits: &u32| errors(*bits)[2] < CLEAR;
+            let widest = DIGIT_BITS.rev().find(fits).ok_or_else(|| self.refused_gap(goal.gap))?;
+            // As many digits as these take, and no wider than they need be.
+            let bits = payload.bits.div_ceil(payload.bits.div_ceil(widest));
+            Ok::<_, SearchError>(Payloads::new(payload, bits, room(&self.params)))
+        });
+        let payloads = payloads.transpose()?;
+        let digit = payloads.map_or(0.0, |p| errors(p.digit_bits)[0]);
+        let log2_failure = log2_tail(left / count);
+        Ok((Expected { score, indicator, bias, matches, count, digit, log2_failure }, payloads))
+    }
+
+    /// Errors of a digit of some bits, for one match: a bound on the standard deviation of noise, one on the polynomials' share, and one on both.
+    ///
+    /// A column has the error of its own encryption and of the last rescale; indicators of all rows that share its cell come times
+    /// their digits. The digit is divided by the column of ones, which has the same errors, and is as large as the largest digit.
+    fn digit_errors(&self, (threshold, indicator): (&Threshold, f64), bits: u32) -> [f64; 3] {
+        let params = &self.params;
+        let halves = (self.places() / params.slots() as u64) as f64;
+        let half = half_bits(room(&self.params));
+        let (wide, half) = (f64::from(bits.max(half)), halves.min(f64::from(half).exp2()));
+        let size = f64::from(bits).exp2().max(half);
+        let integer = params.degree() as f64 * (ERROR_VARIANCE + ROUNDING_VARIANCE) + spread::division(params, 2);
+        let fresh = (integer / 2.0).sqrt() / (f64::from(room(&self.params)) - wide).exp2();
+        let others = indicator * halves.sqrt() * size * std::f64::consts::SQRT_2;
+        let own = fresh * 1f64.hypot(size / wide.exp2());
+        let noise = own.hypot(others);
+        let bias = 2.0 * size * halves * threshold.error_at_zero();
+        [noise, bias, DIGIT_TAIL * own + SUM_TAIL * others + bias]
+    }
+}
+
+/// Bits of what a row may be in a cell at the lowest level: four rows, a sign, and a little.
+fn room(params: &Params) -> u32 {
+    params.literal().rlwe.q_bits.first().map_or(0, |q0| q0 - 5)
+}
+
+/// Halves of segments that have numbers.
+fn most_halves(params: &Params) -> u64 {
+    1 << (2 * half_bits(room(params)))
 }
 
 /// The scale of scores: twice that of the products, since the two rows of a slot are parted by adding the conjugate.
@@ -499,14 +749,6 @@ fn score_scale(params: &Params) -> f64 {
 /// The scale of a sum of products at a level, rescaled.
 fn product_scale(params: &Params, level: usize) -> f64 {
     ROW_SCALE * QUERY_SCALE / params.prime_at(level) as f64
-}
-
-fn circuits(params: &Params, threshold: &Threshold) -> Result<[PolynomialCircuit; 2], SearchError> {
-    let (first, second) = (threshold.first(), threshold.second());
-    Ok([
-        PolynomialCircuit::new(params, first, SCORE_LEVEL, score_scale(params), FIRST_SCALE)?,
-        PolynomialCircuit::new(params, second, FIRST_LEVEL, FIRST_SCALE, INDICATOR_SCALE)?,
-    ])
 }
 
 /// Standard deviation of a score's error: of the real or imaginary part of a slot.
@@ -525,53 +767,6 @@ fn score_deviation(goal: &Goal, params: &Params) -> Result<f64, SearchError> {
         / product_scale(params, ROWS_LEVEL).powi(2);
     let switched = (spread::switching(params, SCORE_LEVEL) + spread::division(params, 2)) / score_scale(params).powi(2);
     Ok(((terms + rescaled) / 2.0 + switched / 2.0).sqrt())
-}
-
-fn expected(goal: &Goal, params: &Params, threshold: &Threshold) -> Result<(Expected, Option<Payloads>), SearchError> {
-    let score = score_deviation(goal, params)?;
-    let [first, second] = circuits(params, threshold)?;
-    // Scores of rows that do not match: a normal law of deviation 1/√d, up to the gap.
-    let deviation = 1.0 / (goal.d as f64).sqrt();
-    let scores: Vec<Complex64> = (0..64)
-        .map(|i| {
-            let quantile = normal_quantile((f64::from(i) + 0.5) / 64.0) * deviation;
-            Complex64::from(quantile.clamp(goal.lowest, goal.gap.low))
-        })
-        .collect();
-    let after = first.variance(&scores, 2.0 * score * score);
-    let between: Vec<Complex64> = scores.iter().map(|s| threshold.first().evaluate(*s)).collect();
-    let indicator = (second.variance(&between, after) / 2.0).sqrt();
-    let places = places(goal, params);
-    let bias = threshold.error_at_zero() * places as f64;
-    let count = indicator * (places as f64).sqrt();
-    // What the bias leaves is halved between matches and noise.
-    let left = (CLEAR - bias) / 2.0;
-    let matches = ((left / threshold.error_at_one()) as u64).min(goal.rows);
-    let errors = |bits| digit_errors(goal, params, (threshold, indicator), bits);
-    let payloads = goal.payload.map(|payload| {
-        let fits = |bits: &u32| errors(*bits).0 * 6.0 + errors(*bits).1 < CLEAR;
-        let widest = DIGIT_BITS.rev().find(fits).ok_or_else(|| refused_gap(goal, params, goal.gap))?;
-        // As many digits as these take, and no wider than they need be.
-        Ok::<_, SearchError>(Payloads::new(payload, payload.bits.div_ceil(payload.bits.div_ceil(widest))))
-    });
-    let payloads = payloads.transpose()?;
-    let digit = payloads.map_or(0.0, |p| errors(p.digit_bits).0);
-    Ok((Expected { score, indicator, bias, matches, count, digit, log2_failure: log2_tail(left / count) }, payloads))
-}
-
-/// Errors of a digit of some bits, for one match: a bound on the standard deviation of noise, and one on the polynomials' share.
-///
-/// A column has the error of its own encryption and of the last rescale; indicators of all rows that share its cell come times
-/// their digits. The digit is divided by the column of ones, which has the same errors, and is as large as the largest digit.
-fn digit_errors(goal: &Goal, params: &Params, (threshold, indicator): (&Threshold, f64), bits: u32) -> (f64, f64) {
-    let halves = (places(goal, params) / params.slots() as u64) as f64;
-    let (wide, half) = (f64::from(bits.max(HALF_BITS)), halves.min(f64::from(HALF_BITS).exp2()));
-    let size = f64::from(bits).exp2().max(half);
-    let integer = params.degree() as f64 * (ERROR_VARIANCE + ROUNDING_VARIANCE) + spread::division(params, 2);
-    let fresh = (integer / 2.0).sqrt() / (33.0 - wide).exp2();
-    let others = indicator * halves.sqrt() * size * std::f64::consts::SQRT_2;
-    let noise = (fresh * 1f64.hypot(size / wide.exp2())).hypot(others);
-    (noise, 2.0 * size * halves * threshold.error_at_zero())
 }
 
 /// log2 P(|x| > t) for a standard normal x, by the bound 2φ(t)/t.
@@ -613,9 +808,14 @@ impl Index {
                 self.params().log_qp()
             ),
             format!(
-                "polynomials of degree {} and {}; an indicator is off by up to {:.1e} below the gap, {:.1e} above it, and by noise of {:.1e}",
-                DEGREES[0],
-                DEGREES[1],
+                "{}; an indicator is off by up to {:.1e} below the gap, {:.1e} above it, and by noise of {:.1e}",
+                match self.threshold().steps() {
+                    Steps::Polynomials(_) => format!("polynomials of degree {} and {}", DEGREES[0], DEGREES[1]),
+                    Steps::Series(indicator) => format!(
+                        "half a bootstrap with a series of degree {} and f²(3 − 2f) of its values f",
+                        indicator.series.coefficients().len() - 1
+                    ),
+                },
                 self.threshold().error_at_zero(),
                 self.threshold().error_at_one(),
                 e.indicator

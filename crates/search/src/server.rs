@@ -1,21 +1,23 @@
 //! Who answers: holds evaluation keys and stored tables, and nothing secret.
 
+use crate::compact::{self, Compact, SERIES_REACH, SERIES_SCALE};
 use crate::error::SearchError;
 use crate::files::{Files, Part, Table};
+use crate::keys::Keys;
 use crate::layout::Payloads;
 use crate::message::{AboutAnswer, Answer, Asked, Query};
 use crate::plan::{CHUNK, FIRST_LEVEL, INDICATOR_LEVEL, Index, QUERY_SCALE, ROW_SCALE, ROWS_LEVEL, SCORES_LEVEL};
-use crate::threshold::{ERROR_AT_ONE, Gap, Threshold};
+use crate::threshold::{ERROR_AT_ONE, Gap, Steps, Threshold};
 use std::path::Path;
-use std::sync::Arc;
+use sudare_he::circuits::bootstrapping::{Bootstrapper, SeriesProgram};
 use sudare_he::circuits::expansion::Expansion;
-use sudare_he::circuits::polynomial::PolynomialCircuit;
+use sudare_he::circuits::polynomial::{Polynomial, PolynomialCircuit};
 use sudare_he::circuits::trace::TraceFunction;
-use sudare_he::ckks::{Ciphertext, Evaluator};
+use sudare_he::ckks::{Ciphertext, Evaluator, State};
+use sudare_ring::ops::NarrowPairs;
 use sudare_ring::{interrupt, threads};
-use sudare_rlwe::keys::KeySource;
-use sudare_rlwe::wire::{MAX_BUNDLE, Wire};
-use sudare_rlwe::{Counters, KeyId};
+use sudare_rlwe::wire::{Bundle, MAX_BUNDLE, Wire};
+use sudare_rlwe::{Counters, KeyId, interleaved};
 use sudare_store::{Block, BlockSource, Reader, Request, read_ahead};
 
 /// Halves of segments whose payloads are summed at a time: what the modulus holds.
@@ -34,7 +36,42 @@ const WINDOW: u64 = 4 * CHUNK as u64;
 pub struct Server {
     index: Index,
     evaluator: Evaluator,
-    expansion: Expansion,
+    engine: Engine,
+}
+
+/// What makes questions ready and scores indicators.
+#[derive(Debug)]
+enum Engine {
+    Leveled(Expansion),
+    Compact(Box<Bootstrapper>),
+}
+
+/// A question, ready.
+enum Question {
+    /// A ciphertext of each coordinate.
+    Expanded(Vec<Ciphertext>),
+    /// The same of the small ring.
+    Narrow(NarrowPairs),
+}
+
+impl Question {
+    fn expanded(&self) -> Result<&[Ciphertext], SearchError> {
+        match self {
+            Self::Expanded(all) => Ok(all),
+            Self::Narrow(_) => Err(SearchError::Mixed { what: "the question" }),
+        }
+    }
+}
+
+/// Thresholds, ready.
+enum Comparisons {
+    Leveled(Vec<Comparison>),
+    /// All series, and what follows each: its bound on an indicator's error by noise.
+    Compact {
+        series: Box<SeriesProgram>,
+        clean: Box<PolynomialCircuit>,
+        noises: Vec<f64>,
+    },
 }
 
 /// Columns of a segment: in memory, or in their store.
@@ -42,6 +79,8 @@ pub struct Server {
 enum Columns {
     Held(Vec<Ciphertext>),
     Stored(Box<Reader>),
+    /// Blocks of the compact mode.
+    Blocks(Vec<NarrowPairs>),
 }
 
 #[derive(Debug)]
@@ -62,14 +101,16 @@ pub struct Database {
     together: usize,
 }
 
-/// Expands a question.
-type Expand<'a> = &'a dyn Fn(&Ciphertext) -> Result<Vec<Ciphertext>, SearchError>;
+/// Makes a question of its ciphertexts ready.
+type Ready<'a> = &'a dyn Fn(&[Ciphertext]) -> Result<Question, SearchError>;
+/// The indicators of both halves of a segment.
+type Halves = [Ciphertext; 2];
 /// Is told how many segments of how many are done.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
 /// A threshold, ready.
 struct Comparison {
-    threshold: Threshold,
+    polynomials: [Polynomial; 2],
     circuits: [PolynomialCircuit; 2],
     /// Bound on an indicator's error by noise, whatever its score.
     noise: f64,
@@ -83,7 +124,7 @@ impl Database {
 
     /// Segments, and how many of them are held in memory.
     pub fn segments(&self) -> (usize, usize) {
-        let held = self.segments.iter().filter(|s| matches!(s.columns, Columns::Held(_))).count();
+        let held = self.segments.iter().filter(|s| !matches!(s.columns, Columns::Stored(_))).count();
         (self.segments.len(), held)
     }
 }
@@ -93,8 +134,9 @@ impl Server {
     ///
     /// # Errors
     /// [`SearchError::He`] for keys of other parameters, or a missing one.
-    pub fn new(index: &Index, keys: impl Into<Arc<dyn KeySource>>) -> Result<Self, SearchError> {
-        let evaluator = Evaluator::new(index.params(), keys)?;
+    pub fn new(index: &Index, keys: impl Into<Keys>) -> Result<Self, SearchError> {
+        let Keys { half, eval } = keys.into();
+        let evaluator = Evaluator::new(index.params(), eval)?;
         let (relin, galois) = index.keys()?;
         for (element, level) in galois {
             evaluator.check_keys(&[element], level)?;
@@ -102,7 +144,15 @@ impl Server {
         if evaluator.keys().relin_level().is_none_or(|level| level < relin) {
             return Err(sudare_rlwe::RlweError::MissingRelinKey.into());
         }
-        Ok(Self { index: index.clone(), evaluator, expansion: index.expansion()? })
+        let engine = match (index.compact(), half) {
+            (None, None) => Engine::Leveled(index.expansion()?),
+            (Some(compact), Some(half)) => {
+                compact.half.hash().require("the keys of half a bootstrap", half.params().hash())?;
+                Engine::Compact(Box::new(Bootstrapper::new(half, None)?))
+            }
+            _ => return Err(SearchError::Mixed { what: "a set of keys" }),
+        };
+        Ok(Self { index: index.clone(), evaluator, engine })
     }
 
     /// The plan.
@@ -112,7 +162,10 @@ impl Server {
 
     /// Operations done so far.
     pub fn counters(&self) -> Counters {
-        self.evaluator.counters()
+        match &self.engine {
+            Engine::Leveled(_) => self.evaluator.counters(),
+            Engine::Compact(half) => self.evaluator.counters() + half.counters(),
+        }
     }
 
     /// Opens a table within `memory` bytes, and loads as many segments as fit.
@@ -131,17 +184,22 @@ impl Server {
         for (k, record) in manifest.segments.iter().enumerate() {
             interrupt::check();
             let about = (&table, &self.index, key);
-            let mut columns = Columns::Stored(self.reader(&files, (k, Part::Rows), &record.digest, about)?);
+            let blocks =
+                self.index.shape().places(record.rows as usize) / self.index.shape().block.unwrap_or(usize::MAX);
+            let d = self.index.goal().d;
+            let grid = (blocks.max(1), if self.index.compact().is_some() { d.div_ceil(CHUNK) } else { d });
+            let mut columns = Columns::Stored(self.reader(&files, (k, Part::Rows), &record.digest, (about, grid))?);
             let mut payload = None;
             if self.index.goal().payload.is_some() {
                 let Some(digest) = record.payload.as_deref() else {
                     return Err(SearchError::Mixed { what: "a segment" });
                 };
-                payload = Some(Columns::Stored(self.reader(&files, (k, Part::Payload), digest, about)?));
+                let grid = (2, 2 * self.index.payloads().map_or(0, |p| p.ciphertexts()));
+                payload = Some(Columns::Stored(self.reader(&files, (k, Part::Payload), digest, (about, grid))?));
             }
             if left >= each {
                 left -= each;
-                columns = self.held(columns)?;
+                columns = self.held_rows(columns)?;
                 payload = payload.map(|p| self.held(p)).transpose()?;
             }
             segments.push(Segment { rows: record.rows, columns, payload });
@@ -157,14 +215,22 @@ impl Server {
         files: &Files,
         place: (usize, Part),
         digest: &str,
-        about: (&Table, &Index, KeyId),
+        (about, expected): ((&Table, &Index, KeyId), (usize, usize)),
     ) -> Result<Box<Reader>, SearchError> {
         let reader = files.reader(place, digest, about)?;
-        let expected = match (place.1, self.index.payloads()) {
-            (Part::Payload, Some(p)) => (2, 2 * p.ciphertexts()),
-            _ => (1, self.index.goal().d),
-        };
         if reader.grid() == expected { Ok(Box::new(reader)) } else { Err(SearchError::Mixed { what: "a segment" }) }
+    }
+
+    /// Coordinates of a block of the small ring. The name of their key follows from the owner's, and is the store's to check.
+    fn decoded_narrow(
+        compact: &Compact,
+        reader: &Reader,
+        (row, col): (usize, usize),
+        block: &Block,
+    ) -> Result<Bundle<Ciphertext>, SearchError> {
+        let group = Bundle::<Ciphertext>::from_bytes(compact.small.rlwe(), reader.container(row, col, block)?)?;
+        let sound = |c: &Ciphertext| (c.parts().len(), c.scale()) == (2, compact.row_scale());
+        if group.ciphertexts().iter().all(sound) { Ok(group) } else { Err(SearchError::Mixed { what: "a segment" }) }
     }
 
     /// A ciphertext of a block: one of the plan's, under this key, at its level and scale.
@@ -177,11 +243,20 @@ impl Server {
         if sound { Ok(c) } else { Err(SearchError::Mixed { what: "a segment" }) }
     }
 
-    /// All blocks of a store, `together` at a time, in order.
+    /// All blocks of a store, some at a time, in order.
     fn each_block(
         &self,
         reader: &Reader,
-        mut take: impl FnMut(usize, Vec<Ciphertext>) -> Result<(), SearchError>,
+        take: impl FnMut(usize, Vec<Ciphertext>) -> Result<(), SearchError>,
+    ) -> Result<(), SearchError> {
+        self.each_decoded(reader, |(row, col), block| self.decoded(reader, row, col, block), take)
+    }
+
+    fn each_decoded<T: Send>(
+        &self,
+        reader: &Reader,
+        decode: impl Fn((usize, usize), &Block) -> Result<T, SearchError> + Sync + Send,
+        mut take: impl FnMut(usize, Vec<T>) -> Result<(), SearchError>,
     ) -> Result<(), SearchError> {
         let (rows, cols) = reader.grid();
         let requests: Vec<Request<'_>> =
@@ -192,7 +267,7 @@ impl Server {
                 let count = CHUNK.min(requests.len() - first);
                 let blocks = (0..count).map(|_| ahead.next()).collect::<Result<Option<Vec<_>>, _>>()?;
                 let Some(blocks) = blocks else { return Err(SearchError::Mixed { what: "a segment" }) };
-                let one = |i: usize| self.decoded(reader, requests[first + i].row, requests[first + i].col, &blocks[i]);
+                let one = |i: usize| decode((requests[first + i].row, requests[first + i].col), &blocks[i]);
                 let decoded = threads::map_jobs(blocks.len(), one).into_iter().collect::<Result<Vec<_>, _>>();
                 ahead.give_back(blocks);
                 take(first, decoded?)?;
@@ -211,6 +286,30 @@ impl Server {
         Ok(Columns::Held(all))
     }
 
+    /// A segment's rows in memory.
+    fn held_rows(&self, columns: Columns) -> Result<Columns, SearchError> {
+        match (self.index.compact(), &columns) {
+            (Some(compact), Columns::Stored(reader)) => Ok(Columns::Blocks(self.blocks(compact, reader)?)),
+            _ => self.held(columns),
+        }
+    }
+
+    /// The blocks of a segment of the compact mode.
+    fn blocks(&self, compact: &Compact, reader: &Reader) -> Result<Vec<NarrowPairs>, SearchError> {
+        let ((blocks, groups), basis) = (reader.grid(), compact.small.q_at(0));
+        let d = self.index.goal().d;
+        let mut out: Vec<NarrowPairs> = (0..blocks).map(|_| NarrowPairs::new(basis, d)).collect();
+        let decode = |at: (usize, usize), block: &Block| Self::decoded_narrow(compact, reader, at, block);
+        self.each_decoded(reader, decode, |first, some| {
+            for (i, group) in some.iter().enumerate() {
+                group.ciphertexts().iter().for_each(|c| out[(first + i) / groups].push(c.inner().both()));
+            }
+            Ok(())
+        })?;
+        let whole = out.iter().all(|block| block.len() == d);
+        if whole { Ok(out) } else { Err(SearchError::Mixed { what: "a segment" }) }
+    }
+
     fn check(&self, database: &Database, query: &Query) -> Result<(), SearchError> {
         if database.plan != self.index.hash() || database.key != self.evaluator.keys().id() {
             return Err(SearchError::Mixed { what: "the table" });
@@ -218,30 +317,46 @@ impl Server {
         if query.plan() != self.index.hash() {
             return Err(SearchError::Mixed { what: "the question" });
         }
-        for c in query.ciphertexts() {
-            self.evaluator.check(c)?;
-            let scale = QUERY_SCALE / self.expansion.factor();
-            if (c.level(), c.scale(), c.parts().len()) != (ROWS_LEVEL, scale, 2) {
-                return Err(SearchError::Mixed { what: "the question" });
+        let state = match &self.engine {
+            Engine::Leveled(expansion) => {
+                query.ciphertexts().iter().try_for_each(|c| self.evaluator.check(c))?;
+                (ROWS_LEVEL, QUERY_SCALE / expansion.factor(), 2)
             }
+            Engine::Compact(_) => (0, compact::QUERY_SCALE, 2),
+        };
+        let sound = query.ciphertexts().iter().all(|c| (c.level(), c.scale(), c.parts().len()) == state);
+        if sound { Ok(()) } else { Err(SearchError::Mixed { what: "the question" }) }
+    }
+
+    /// A question, ready.
+    fn ready(&self, query: &[Ciphertext]) -> Result<Question, SearchError> {
+        match (&self.engine, query) {
+            (Engine::Leveled(expansion), [query]) => Ok(Question::Expanded(self.expanded(query, expansion)?)),
+            (Engine::Compact(_), [first, ..]) => {
+                let mut out = NarrowPairs::new(first.parts()[0].basis(), query.len());
+                query.iter().for_each(|c| out.push(c.inner().both()));
+                Ok(Question::Narrow(out))
+            }
+            _ => Err(SearchError::Mixed { what: "the question" }),
         }
-        Ok(())
     }
 
     /// A question's coordinates, each in every slot.
-    fn expanded(&self, query: &Ciphertext) -> Result<Vec<Ciphertext>, SearchError> {
-        let parts = self.evaluator.expand(query, &self.expansion)?;
+    fn expanded(&self, query: &Ciphertext, expansion: &Expansion) -> Result<Vec<Ciphertext>, SearchError> {
+        let parts = self.evaluator.expand(query, expansion)?;
         // A coordinate of a vector of length one.
-        let one = |c: &Ciphertext| Ok(self.evaluator.divided(c, self.expansion.factor())?.with_bound(1.0));
+        let one = |c: &Ciphertext| Ok(self.evaluator.divided(c, expansion.factor())?.with_bound(1.0));
         parts.iter().map(one).collect()
     }
 
     /// A segment's scores with each question, before they are relinearised.
-    fn products(&self, segment: &Segment, queries: &[Vec<Ciphertext>]) -> Result<Vec<Ciphertext>, SearchError> {
+    fn products(&self, segment: &Segment, questions: &[Question]) -> Result<Vec<Ciphertext>, SearchError> {
+        let queries = questions.iter().map(Question::expanded).collect::<Result<Vec<_>, _>>()?;
         match &segment.columns {
+            Columns::Blocks(_) => Err(SearchError::Mixed { what: "a segment" }),
             Columns::Held(columns) => {
                 let columns: Vec<&Ciphertext> = columns.iter().collect();
-                let one = |query: &Vec<Ciphertext>| {
+                let one = |query: &&[Ciphertext]| {
                     let query: Vec<&Ciphertext> = query.iter().collect();
                     Ok(self.evaluator.dot(&columns, &query)?)
                 };
@@ -276,23 +391,101 @@ impl Server {
         Ok([e.divided(&real, 2.0)?, e.divided(&imaginary, 2.0)?])
     }
 
+    fn comparisons(&self, gaps: &[Gap]) -> Result<Comparisons, SearchError> {
+        let Engine::Compact(half) = &self.engine else {
+            return Ok(Comparisons::Leveled(gaps.iter().map(|gap| self.comparison(*gap)).collect::<Result<_, _>>()?));
+        };
+        let thresholds = gaps.iter().map(|gap| self.index.threshold_of(*gap)).collect::<Result<Vec<_>, _>>()?;
+        let of = |t: &Threshold| match t.steps() {
+            Steps::Series(indicator) => Ok(indicator.clone()),
+            Steps::Polynomials(_) => Err(SearchError::Mixed { what: "a threshold" }),
+        };
+        let indicators = thresholds.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+        let deviations: Vec<[f64; 2]> = indicators.iter().map(|i| i.deviations()).collect();
+        let rough = deviations.iter().map(|d| d[0]).fold(0.0, f64::max);
+        let state = State { scale: SERIES_SCALE, bound: SERIES_REACH, noise: 16.0 * rough * SERIES_SCALE };
+        let series: Vec<_> = indicators.iter().map(|i| &i.series).collect();
+        Ok(Comparisons::Compact {
+            series: Box::new(half.plan_series(&series, state)?),
+            clean: Box::new(compact::clean(half.params())?),
+            noises: deviations.iter().map(|d| 16.0 * d[1]).collect(),
+        })
+    }
+
     fn comparison(&self, gap: Gap) -> Result<Comparison, SearchError> {
         let threshold = self.index.threshold_of(gap)?;
-        let circuits = self.index.circuits(&threshold)?;
+        let Steps::Polynomials(polynomials) = threshold.steps() else {
+            return Err(SearchError::Mixed { what: "a threshold" });
+        };
+        let circuits = self.index.circuits(polynomials)?;
         let noise = 16.0 * self.index.largest_deviation(&threshold)?;
-        Ok(Comparison { threshold, circuits, noise })
+        Ok(Comparison { polynomials: polynomials.clone(), circuits, noise })
+    }
+
+    /// The indicators of a segment: for each question those of each threshold.
+    fn found(
+        &self,
+        segment: &Segment,
+        questions: &[Question],
+        comparisons: &Comparisons,
+    ) -> Result<Vec<Vec<Halves>>, SearchError> {
+        match comparisons {
+            Comparisons::Leveled(comparisons) => {
+                let one = |product: &Ciphertext| {
+                    let halves = self.halves(product)?;
+                    let compared = |comparison: &Comparison| {
+                        let [u, v] = halves.each_ref().map(|half| self.indicators(half, comparison));
+                        Ok([u?, v?])
+                    };
+                    comparisons.iter().map(compared).collect::<Result<Vec<_>, SearchError>>()
+                };
+                self.products(segment, questions)?.iter().map(one).collect()
+            }
+            Comparisons::Compact { series, clean, noises } => {
+                let (Some(compact), Engine::Compact(half)) = (self.index.compact(), &self.engine) else {
+                    return Err(SearchError::Mixed { what: "a threshold" });
+                };
+                let read;
+                let blocks: &[NarrowPairs] = match &segment.columns {
+                    Columns::Blocks(blocks) => blocks,
+                    Columns::Stored(reader) => {
+                        read = self.blocks(compact, reader)?;
+                        &read
+                    }
+                    Columns::Held(_) => return Err(SearchError::Mixed { what: "a segment" }),
+                };
+                let lists: Vec<&NarrowPairs> = blocks.iter().collect();
+                let one = |question: &Question| {
+                    let Question::Narrow(query) = question else {
+                        return Err(SearchError::Mixed { what: "the question" });
+                    };
+                    interrupt::check();
+                    let packed =
+                        interleaved(compact.half.low_params(), self.evaluator.keys().id(), &query.tensors(&lists))?;
+                    let ended = |(c, noise): (&Ciphertext, f64)| {
+                        let out = half.evaluator().polynomial(c, clean)?;
+                        let noise = noise * out.scale();
+                        Ok::<_, SearchError>(out.settled(1.0 + ERROR_AT_ONE, noise))
+                    };
+                    let values = half.run_series(&packed, series)?;
+                    let both = |([u, v], noise): (&Halves, &f64)| Ok([ended((u, *noise))?, ended((v, *noise))?]);
+                    values.iter().zip(noises).map(both).collect()
+                };
+                questions.iter().map(one).collect()
+            }
+        }
     }
 
     /// The indicators of scores.
     fn indicators(&self, scores: &Ciphertext, comparison: &Comparison) -> Result<Ciphertext, SearchError> {
-        let reach = |p: &sudare_he::circuits::polynomial::Polynomial| {
+        let reach = |p: &Polynomial| {
             let (centre, radius) = p.domain();
             centre.abs() + radius
         };
         let [first, second] = &comparison.circuits;
         // A score is at most one, and its error within the margin of the fit.
-        let scores = scores.clone().with_bound(reach(comparison.threshold.first()));
-        let between = self.evaluator.polynomial(&scores, first)?.with_bound(reach(comparison.threshold.second()));
+        let scores = scores.clone().with_bound(reach(&comparison.polynomials[0]));
+        let between = self.evaluator.polynomial(&scores, first)?.with_bound(reach(&comparison.polynomials[1]));
         debug_assert_eq!(between.level(), FIRST_LEVEL);
         let out = self.evaluator.polynomial(&between, second)?;
         let noise = comparison.noise * out.scale();
@@ -305,7 +498,7 @@ impl Server {
         let mut out = Vec::new();
         let mut rest = database.segments.as_slice();
         while let Some(first) = rest.first() {
-            let held = |s: &Segment| matches!(s.columns, Columns::Held(_));
+            let held = |s: &Segment| !matches!(s.columns, Columns::Stored(_));
             let count = if held(first) { rest.iter().take(most).take_while(|s| held(s)).count() } else { 1 };
             let (wave, more) = rest.split_at(count);
             out.push(wave);
@@ -314,19 +507,20 @@ impl Server {
         out
     }
 
-    /// Runs `work` on as many expanded questions as memory holds, group after group.
+    /// Runs `work` on as many questions that are ready as memory holds, group after group.
     fn in_groups(
         &self,
         database: &Database,
         query: &Query,
-        (expand, progress): (Expand<'_>, Progress<'_>),
-        work: impl Fn(&[Vec<Ciphertext>], &(dyn Fn(usize) + Sync)) -> Result<Vec<Ciphertext>, SearchError>,
+        (ready, progress): (Ready<'_>, Progress<'_>),
+        work: impl Fn(&[Question], &(dyn Fn(usize) + Sync)) -> Result<Vec<Ciphertext>, SearchError>,
     ) -> Result<Vec<Ciphertext>, SearchError> {
         let (segments, mut out) = (database.segments.len(), Vec::new());
-        let groups = query.ciphertexts().chunks(database.together);
+        let each = query.each();
+        let groups = each.chunks(database.together);
         let all = groups.len() * segments;
         for (i, group) in groups.enumerate() {
-            let queries = group.iter().map(expand).collect::<Result<Vec<_>, _>>()?;
+            let queries = group.iter().map(|query| ready(query)).collect::<Result<Vec<_>, _>>()?;
             out.extend(work(&queries, &|done| progress(i * segments + done, all))?);
         }
         Ok(out)
@@ -381,10 +575,10 @@ impl Server {
             return Err(SearchError::Goal { what: "thresholds", found: "none".into(), wanted: "one at least" });
         }
         let about = self.about(database, (Asked::Count, query), gaps)?;
-        let comparisons = gaps.iter().map(|gap| self.comparison(*gap)).collect::<Result<Vec<_>, _>>()?;
-        let expand = |q: &Ciphertext| self.expanded(q);
-        let counted = self.in_groups(database, query, (&expand, progress), |queries, tell| {
-            self.counted(database, queries, &comparisons, tell)
+        let comparisons = self.comparisons(gaps)?;
+        let ready = |q: &[Ciphertext]| self.ready(q);
+        let counted = self.in_groups(database, query, (&ready, progress), |queries, tell| {
+            self.counted(database, queries, (&comparisons, gaps.len()), tell)
         })?;
         Answer::new(&self.index, about, counted)
     }
@@ -393,25 +587,18 @@ impl Server {
     fn counted(
         &self,
         database: &Database,
-        queries: &[Vec<Ciphertext>],
-        comparisons: &[Comparison],
+        queries: &[Question],
+        (comparisons, thresholds): (&Comparisons, usize),
         tell: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<Ciphertext>, SearchError> {
-        let mut sums: Vec<Option<Ciphertext>> = vec![None; queries.len() * comparisons.len()];
+        let mut sums: Vec<Option<Ciphertext>> = vec![None; queries.len() * thresholds];
         let mut done = 0;
         for wave in self.waves(database) {
             interrupt::check();
             let counted = threads::map_alone(wave.len(), |k| {
-                let products = self.products(&wave[k], queries)?;
-                let mut out = Vec::with_capacity(sums.len());
-                for product in &products {
-                    let halves = self.halves(product)?;
-                    for comparison in comparisons {
-                        let [u, v] = halves.each_ref().map(|half| self.indicators(half, comparison));
-                        out.push(self.evaluator.add(&u?, &v?)?);
-                    }
-                }
-                Ok::<_, SearchError>(out)
+                let found = self.found(&wave[k], queries, comparisons)?;
+                let both = |[u, v]: &Halves| Ok(self.evaluator.add(u, v)?);
+                found.iter().flatten().map(both).collect::<Result<Vec<_>, SearchError>>()
             });
             for counted in counted {
                 for (sum, indicators) in sums.iter_mut().zip(counted?) {
@@ -444,10 +631,10 @@ impl Server {
         let Some(payloads) = self.index.payloads() else { return Err(SearchError::NoPayload) };
         self.check(database, query)?;
         let about = self.about(database, (Asked::Fetch, query), &[gap])?;
-        let comparison = self.comparison(gap)?;
-        let expand = |q: &Ciphertext| self.expanded(q);
-        let fetched = self.in_groups(database, query, (&expand, progress), |queries, tell| {
-            self.fetched(database, queries, (&comparison, &payloads), tell)
+        let comparisons = self.comparisons(&[gap])?;
+        let ready = |q: &[Ciphertext]| self.ready(q);
+        let fetched = self.in_groups(database, query, (&ready, progress), |queries, tell| {
+            self.fetched(database, queries, (&comparisons, &payloads), tell)
         })?;
         Answer::new(&self.index, about, fetched)
     }
@@ -456,8 +643,8 @@ impl Server {
     fn fetched(
         &self,
         database: &Database,
-        queries: &[Vec<Ciphertext>],
-        (comparison, payloads): (&Comparison, &Payloads),
+        queries: &[Question],
+        (comparisons, payloads): (&Comparisons, &Payloads),
         tell: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<Ciphertext>, SearchError> {
         let columns = 2 * payloads.ciphertexts();
@@ -466,12 +653,8 @@ impl Server {
         for wave in self.waves(database) {
             interrupt::check();
             let found = threads::map_alone(wave.len(), |k| {
-                let products = self.products(&wave[k], queries)?;
-                let one = |p: &Ciphertext| {
-                    let [u, v] = self.halves(p)?.each_ref().map(|half| self.indicators(half, comparison));
-                    Ok::<_, SearchError>([u?, v?])
-                };
-                products.iter().map(one).collect::<Result<Vec<_>, _>>()
+                let found = self.found(&wave[k], queries, comparisons)?;
+                Ok::<_, SearchError>(found.into_iter().flatten().collect::<Vec<_>>())
             });
             let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
             for (k, segments) in wave.chunks(HALVES / 2).enumerate() {
@@ -568,9 +751,13 @@ impl Server {
     /// As [`Server::count`].
     pub fn scores(&self, database: &Database, query: &Query, progress: Progress<'_>) -> Result<Answer, SearchError> {
         self.check(database, query)?;
+        let Engine::Leveled(expansion) = &self.engine else { return Err(SearchError::NoScores) };
         let about = self.about(database, (Asked::Scores, query), &[])?;
         // Two levels are enough for one product and the bounds that travel.
-        let low = |q: &Ciphertext| self.expanded(&self.evaluator.drop_to(q, SCORES_LEVEL)?);
+        let low = |q: &[Ciphertext]| {
+            let [q] = q else { return Err(SearchError::Mixed { what: "the question" }) };
+            Ok(Question::Expanded(self.expanded(&self.evaluator.drop_to(q, SCORES_LEVEL)?, expansion)?))
+        };
         let scored =
             self.in_groups(database, query, (&low, progress), |queries, tell| self.scored(database, queries, tell))?;
         Answer::new(&self.index, about, scored)
@@ -580,7 +767,7 @@ impl Server {
     fn scored(
         &self,
         database: &Database,
-        queries: &[Vec<Ciphertext>],
+        queries: &[Question],
         tell: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<Ciphertext>, SearchError> {
         let mut out: Vec<Vec<Ciphertext>> = vec![Vec::new(); queries.len()];
@@ -635,7 +822,7 @@ mod tests {
         let goal = Goal { d: D, rows: 4096, above: 0.9, gap, lowest: -1.0, payload };
         let index = Index::insecure(goal, 12).unwrap();
         let client = Client::new(&index).unwrap();
-        let server = Server::new(&index, client.eval_keys().unwrap()).unwrap();
+        let server = Server::new(&index, client.keys().unwrap()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
         let centre = random.direction(D);
@@ -662,8 +849,8 @@ mod tests {
         for _ in 0..sized(4, 40) {
             let question = random.direction(D);
             let query = client.query(&floats(&question)).unwrap();
-            let expanded = server.expanded(&query.ciphertexts()[0]).unwrap();
-            let products = server.products(&database.segments[0], &[expanded]).unwrap();
+            let ready = server.ready(query.ciphertexts()).unwrap();
+            let products = server.products(&database.segments[0], &[ready]).unwrap();
             let halves = server.halves(&products[0]).unwrap();
             let indicators = halves.each_ref().map(|half| slots(&server.indicators(half, &comparison).unwrap()));
             let halves = halves.each_ref().map(slots);

@@ -4,8 +4,10 @@
 //! weighted: of some pairs of weights those are taken that leave the least error at one, where the rows allow for that at zero. The fits are minimax (Remez 1934; the composition is that of
 //! Lee–Lee–No–Kim, ePrint 2021/1215, for sign functions).
 
+use crate::compact::Indicator;
 use crate::error::SearchError;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use sudare_he::circuits::polynomial::Polynomial;
 use sudare_he::circuits::polynomial::weighted::{Piece, distance, weighted};
 
@@ -45,12 +47,20 @@ impl Gap {
     }
 }
 
-/// Both polynomials for a gap, and how far from 0 and 1 they are.
+/// How scores become indicators.
+#[derive(Clone, Debug)]
+pub(crate) enum Steps {
+    /// Two polynomials in a row.
+    Polynomials([Polynomial; 2]),
+    /// A series on the circle, and f²(3 − 2f) of its value f.
+    Series(Arc<Indicator>),
+}
+
+/// The steps for a gap, and how far from 0 and 1 they are.
 #[derive(Clone, Debug)]
 pub struct Threshold {
     gap: Gap,
-    first: Polynomial,
-    second: Polynomial,
+    steps: Steps,
     errors: [f64; 2],
 }
 
@@ -89,7 +99,7 @@ impl Threshold {
             let between = [(-left[0], left[0]), (1.0 - left[1], 1.0 + left[1])];
             let second = weighted(&pieces(between, weights[1]), DEGREES[1])?;
             let errors = [0, 1].map(|i| distance(&[&first, &second], i as f64, intervals[i], GRID) * 1.01);
-            fits.push(Self { gap, first, second, errors });
+            fits.push(Self { gap, steps: Steps::Polynomials([first, second]), errors });
         }
         // Those with a small bias by their errors at one, before the others by their errors at zero.
         let rank = |t: &Self| {
@@ -104,6 +114,17 @@ impl Threshold {
         })
     }
 
+    /// The series of compact mode.
+    pub(crate) fn compact(gap: Gap, indicator: Indicator) -> Self {
+        let errors = indicator.errors(gap).map(|e| e * 1.01);
+        Self { gap, steps: Steps::Series(Arc::new(indicator)), errors }
+    }
+
+    /// How scores become indicators.
+    pub(crate) fn steps(&self) -> &Steps {
+        &self.steps
+    }
+
     /// Whether so many rows are counted right.
     pub(crate) fn is_sure(&self, rows: u64) -> bool {
         self.error_at_zero() * rows as f64 <= BIAS && self.error_at_one() <= ERROR_AT_ONE
@@ -112,16 +133,6 @@ impl Threshold {
     /// The gap.
     pub fn gap(&self) -> Gap {
         self.gap
-    }
-
-    /// The polynomial of scores.
-    pub fn first(&self) -> &Polynomial {
-        &self.first
-    }
-
-    /// The polynomial of what the first one gives.
-    pub fn second(&self) -> &Polynomial {
-        &self.second
     }
 
     /// The largest distance from 0 under the gap.
@@ -136,7 +147,10 @@ impl Threshold {
 
     /// The indicator of a score, in the clear.
     pub fn value(&self, score: f64) -> f64 {
-        self.second.evaluate(self.first.evaluate(score).re).re
+        match &self.steps {
+            Steps::Polynomials([first, second]) => second.evaluate(first.evaluate(score).re).re,
+            Steps::Series(indicator) => indicator.value(score),
+        }
     }
 }
 

@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use sudare_rlwe::keys::EvalKeys;
-use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
-use sudare_search::{Answer, Client, Database, Gap, Goal, Hit, Index, Payload, Query, Server};
+use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
+use sudare_search::{Answer, Client, Database, Gap, Goal, Hit, Index, Keys, Payload, Query, Server};
 use sudare_submissions::{Outcome, Reported, Step, floats, note_peak, read, run, write, write_secret};
 
 /// Payload numbers of a row, and their bits: 0 to 4095.
@@ -86,7 +85,7 @@ impl Instance {
     }
 
     fn server(&self) -> Outcome<(Server, Database)> {
-        let keys = EvalKeys::from_bytes(self.index.params(), &read(&self.keys())?)?;
+        let keys = Keys::from_bytes(&self.index, &read(&self.keys())?)?;
         let server = Server::new(&self.index, keys)?;
         let database = server.open(&self.table(), memory()?)?;
         Ok((server, database))
@@ -291,7 +290,7 @@ fn compute(instance: &Instance) -> Outcome<()> {
 fn keys(instance: &Instance) -> Outcome<()> {
     let client = Client::new(&instance.index)?;
     write_secret(&instance.secret(), &secret_key_to_bytes(client.secret())?)?;
-    write(&instance.keys(), &client.eval_keys()?.to_bytes()?)
+    write(&instance.keys(), &client.keys()?.to_bytes()?)
 }
 
 fn encrypt_query(instance: &Instance) -> Outcome<()> {

@@ -10,9 +10,8 @@ use crate::progress::Bar;
 use std::io::Write;
 use std::path::Path;
 use sudare_ring::{ErrorKind, Threads};
-use sudare_rlwe::keys::EvalKeys;
-use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
-use sudare_search::{Answer, Asked, Client, Gap, Goal, Index, Payload, Query, Server};
+use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
+use sudare_search::{Answer, Asked, Client, Gap, Goal, Index, Keys, Payload, Query, Server};
 
 /// Most bytes of the files that are read whole.
 const MAX_PLAN: u64 = 1 << 20;
@@ -62,7 +61,8 @@ fn plan(all: &Args, a: &args::Plan) -> Result<(), CliError> {
         Some((low, high)) => Gap { low, high },
         None => Goal::above(a.d, a.rows, a.above)?.gap,
     };
-    let index = Index::new(Goal { d: a.d, rows: a.rows, above: a.above, gap, lowest: -1.0, payload })?;
+    let goal = Goal { d: a.d, rows: a.rows, above: a.above, gap, lowest: -1.0, payload };
+    let index = Index::in_mode(goal, a.mode)?;
     say(all, index.explain(TRANSFORM))?;
     write(all, &a.output, index.to_json().as_bytes(), "for both sides")
 }
@@ -75,7 +75,7 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
     let mut secret = Output::create(&secret_path, Access::Key)?;
     secret.write_secret(&secret_key_to_bytes(client.secret())?)?;
     let mut eval = Output::create(&eval_path, Access::Usual)?;
-    client.eval_keys()?.write_to(&mut eval).in_file(&eval_path)?;
+    client.keys()?.write_to(&mut eval).in_file(&eval_path)?;
     let wholes = [secret.finish()?, eval.finish()?];
     let notes = ["keep it to yourself: it decrypts everything", "for the server: computes, and reads nothing"];
     let lines: Vec<String> = wholes
@@ -142,7 +142,7 @@ fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {
 
 fn ask(all: &Args, a: &args::Ask, asked: Asked) -> Result<(), CliError> {
     let index = load(&a.plan)?;
-    let keys = EvalKeys::read_from(index.params(), files::open(&a.keys)?).in_file(&a.keys)?;
+    let keys = Keys::read_from(&index, files::open(&a.keys)?).in_file(&a.keys)?;
     let server = Server::new(&index, keys).in_file(&a.keys)?;
     if !(a.memory > 0.0 && a.memory < 1e9) {
         return Err(CliError::new(ErrorKind::Usage, "--memory is a number of GB above zero"));

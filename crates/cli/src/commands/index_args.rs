@@ -3,6 +3,7 @@
 use crate::args::Csv;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use sudare_search::Mode;
 
 /// What `keygen` makes: the secret key and the evaluation keys.
 pub const KEY_FILES: [&str; 2] = ["secret.key", "eval.keys"];
@@ -68,6 +69,9 @@ pub struct Plan {
     /// What comes back with a match: how many unsigned numbers of how many bits, as 7x12
     #[arg(long, value_parser = payload, value_name = "NxBITS")]
     pub payload: Option<(usize, u32)>,
+    /// How the table is encrypted: leveled, or compact in a tenth of the memory
+    #[arg(long, value_name = "MODE", default_value_t = Mode::Leveled)]
+    pub mode: Mode,
     /// The plan's file
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,

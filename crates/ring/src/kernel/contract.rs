@@ -208,6 +208,13 @@ pub(crate) trait WordKernels: Debug + Send + Sync {
         words::sub_scaled_rows(acc, rows, digits);
     }
 
+    /// Adds the tensor products of pairs: `Σ_j a_j0·b_j0`, `Σ_j (a_j0·b_j1 + a_j1·b_j0)` and `Σ_j a_j1·b_j1`, for residues of a
+    /// prime below 2^31, to sums below 2^63 that stay there: `fold`, the largest multiple of the prime under 2^63, is taken off above. As many pairs of
+    /// `a` as of `b`; rows and sums of one length, any.
+    fn add_tensors(&self, sums: [&mut [u64]; 3], a: &[[&[u32]; 2]], b: &[[&[u32]; 2]], fold: u64) {
+        words::add_tensors(sums, a, b, fold);
+    }
+
     /// Whether the special FFT reads the cubes of its twiddles.
     fn fft_reads_cubes(&self) -> bool {
         false

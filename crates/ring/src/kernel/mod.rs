@@ -40,7 +40,7 @@ pub(crate) use permute::BlockPermutation;
 pub use platform::Family;
 pub(crate) use platform::{NAMES, words};
 pub(crate) use special_fft::SpecialFft;
-pub use words::{round_quotients, round_to_i64, sub_scaled_rows};
+pub use words::{add_tensors, round_quotients, round_to_i64, sub_scaled_rows};
 
 /// Smallest ring degree of the transforms.
 pub const MIN_DEGREE: usize = 1 << 9;

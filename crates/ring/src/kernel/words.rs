@@ -1,6 +1,7 @@
 //! Work without a modulus, by the family that the platform chose.
 
 use super::platform;
+use crate::modulus::Modulus;
 
 /// `v = ⌊Σ_i y_i · r_i⌉` element by element, for `r_i` = 1/q_i and `y_i` in `[0, q_i)`,
 /// `q_i < 2^61`.
@@ -35,6 +36,23 @@ pub fn sub_scaled_rows(acc: &mut [u32], rows: &[u32], digits: &[i32]) {
     if !acc.is_empty() {
         platform::words().sub_scaled_rows(acc, rows, digits);
     }
+}
+
+/// Adds Σ_j a_j0·b_j0, Σ_j (a_j0·b_j1 + a_j1·b_j0) and Σ_j a_j1·b_j1 to three sums below 2^63, modulo a prime `q < 2^31` of which rows
+/// hold residues: sums stay below 2^63 and are not reduced further.
+///
+/// # Panics
+/// If the lengths do not fit together, or the prime is too large.
+pub fn add_tensors(q: &Modulus, sums: [&mut [u64]; 3], a: &[[&[u32]; 2]], b: &[[&[u32]; 2]]) {
+    let len = sums[0].len();
+    let fit = a.len() == b.len() && a.iter().chain(b).flatten().all(|row| row.len() == len);
+    assert!(fit && sums.iter().all(|sum| sum.len() == len) && q.bits() <= 31, "rows and sums differ");
+    platform::words().add_tensors(sums, a, b, fold(q));
+}
+
+/// The largest multiple under 2^63.
+fn fold(q: &Modulus) -> u64 {
+    (1 << 63) - (1u64 << 63) % q.value()
 }
 
 #[cfg(test)]
@@ -105,6 +123,46 @@ mod tests {
                 for i in 0..len {
                     let sum: i64 = (0..count).map(|r| i64::from(rows[r * len + i]) * i64::from(digits[r])).sum();
                     assert_eq!(acc[i], start[i].wrapping_sub(sum as u32), "{family}");
+                }
+            }
+        }
+    }
+
+    fn view(rows: &[[Vec<u32>; 2]]) -> Vec<[&[u32]; 2]> {
+        rows.iter().map(|pair| pair.each_ref().map(Vec::as_slice)).collect()
+    }
+
+    /// Sums of products against wide integers, at the largest prime, with residues at both ends.
+    #[test]
+    fn tensors_add_up() {
+        let q = Modulus::new(2_147_352_577).unwrap();
+        let residue = |i: usize| match i % 5 {
+            0 => q.value() as u32 - 1,
+            1 => 0,
+            _ => (word(i) % q.value()) as u32,
+        };
+        for (family, kernels) in families() {
+            for (len, count) in [(1, 1), (8, 2), (37, 5), (512, 16)] {
+                let rows = |salt: usize| -> Vec<[Vec<u32>; 2]> {
+                    (0..count)
+                        .map(|j| [0, 1].map(|p| (0..len).map(|i| residue(salt + 2 * i + p + 97 * j)).collect()))
+                        .collect()
+                };
+                let (a, b) = (rows(0), rows(5));
+                let start = [(1u64 << 63) - 1, 0, (1 << 63) - 1];
+                let mut sums = start.map(|x| vec![x; len]);
+                let [low, middle, high] = &mut sums;
+                kernels.add_tensors([low, middle, high], &view(&a), &view(&b), fold(&q));
+                for i in 0..len {
+                    let sum = |terms: &[(usize, usize)]| -> u128 {
+                        let one = |j: usize, (x, y): &(usize, usize)| u128::from(a[j][*x][i]) * u128::from(b[j][*y][i]);
+                        (0..count).flat_map(|j| terms.iter().map(move |t| (j, t))).map(|(j, t)| one(j, t)).sum()
+                    };
+                    let wanted = [sum(&[(0, 0)]), sum(&[(0, 1), (1, 0)]), sum(&[(1, 1)])];
+                    for ((found, wanted), start) in sums.iter().zip(wanted).zip(start) {
+                        assert!(found[i] < 1 << 63, "{family}");
+                        assert_eq!(q.reduce(found[i]), q.reduce_u128(wanted + u128::from(start)), "{family}");
+                    }
                 }
             }
         }

@@ -18,6 +18,7 @@
 //! | [`gadget`], [`pairs`] | [`RnsGadget`]: decompositions, products with packed pairs, both in one |
 //! | [`sums`] | sums of images under automorphisms |
 //! | [`linear`], [`periodic`] | sums of linear maps, plaintexts whose slots repeat |
+//! | [`narrow`] | sums of tensor products of pairs that are kept as words of 32 bits |
 //! | [`combine`] | sums of products and multiples: steps of a polynomial |
 //! | [`rows`], [`points`] | Fourier transforms over rows, matrices over a subring |
 //!
@@ -32,6 +33,7 @@ pub mod elementwise;
 pub mod gadget;
 pub mod linear;
 pub mod mixed_radix;
+pub mod narrow;
 pub mod ntt;
 pub mod pairs;
 pub mod periodic;
@@ -48,6 +50,7 @@ pub use divide::Division;
 pub use gadget::{Digits, Ending, Pair, RnsGadget};
 pub use linear::{Root, Term};
 pub use mixed_radix::Composition;
+pub use narrow::NarrowPairs;
 pub use pairs::PolyPairs;
 pub use periodic::PeriodicPoly;
 pub use points::{AtPoints, PointProduct, PointProducts};

@@ -1,7 +1,7 @@
 //! Steps of larger circuits: sums of a polynomial, and raising a ciphertext.
 
 use super::Cpu;
-use crate::backend::{Combination, Divisor, Raise};
+use crate::backend::{Combination, Divisor, Raise, RaiseKeys};
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
 use crate::switching::mod_down;
@@ -60,11 +60,24 @@ impl Cpu {
     /// c_0 + c_1·s = m modulo q_0, taken as integers, is m + q_0·I. With a sparse secret of weight h, |I| ≤ h/2:
     /// so the ciphertext is switched to it modulo q_0·p, both parts are lifted, and c_1, whose coefficients are
     /// at most q_0/2, is switched back as one digit with one special prime.
+    /// Each part after the first has a key of its own to the sparse secret; all of them share one division by p.
     pub(super) fn raised(a: &Ciphertext, by: &Raise) -> Result<Ciphertext, RlweError> {
-        let (Raise { gate, open, top, .. }, [to_sparse, to_dense], parts) = (by, by.keys()?, pair(a)?);
-        let switched = gate.tables(0).gadget.switch(&parts[1], None, to_sparse.pairs());
+        let (Raise { gate, open, top, .. }, RaiseKeys { to_sparse, to_dense }) = (by, by.keys()?);
+        let found = a.parts().len();
+        let refused = RlweError::Degree { operation: "raising a ciphertext", expected: 1 + to_sparse.len(), found };
+        let ([first, others @ ..], [key, keys @ ..]) = (a.parts(), to_sparse.as_slice()) else { return Err(refused) };
+        let [second, others @ ..] = others else { return Err(refused) };
+        if others.len() != keys.len() {
+            return Err(refused);
+        }
+        let gadget = &gate.tables(0).gadget;
+        let mut switched = gadget.switch(second, None, key.pairs());
+        for (part, key) in others.iter().zip(keys) {
+            let more = gadget.switch(part, None, key.pairs());
+            switched.iter_mut().zip(&more).for_each(|(sum, x)| sum.add_assign(x));
+        }
         let [mut c0, c1] = mod_down(gate, 0, switched);
-        c0.add_assign(&parts[0]);
+        c0.add_assign(first);
         let digit = Digits::of(vec![c1.lifted(open.qp_at(*top))]);
         let [mut d0, d1] = mod_down(open, *top, open.tables(*top).gadget.product(&digit, to_dense.pairs()));
         d0.add_assign(&c0.lifted(open.q_at(*top)));

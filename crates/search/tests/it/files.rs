@@ -109,7 +109,7 @@ fn a_killed_writer_loses_no_finished_segment() {
     let secret = fs::read(folder.path().join("key")).unwrap();
     let secret = sudare_rlwe::wire::secret_key_from_bytes(index.params().rlwe(), &secret).unwrap();
     let client = Client::with_secret(&index, secret).unwrap();
-    let server = Server::new(&index, client.eval_keys().unwrap()).unwrap();
+    let server = Server::new(&index, client.keys().unwrap()).unwrap();
     let world = World { client, server };
     let kept: Vec<PathBuf> = (0..3).map(|k| segments(&path).join(format!("{k:06}/rows/zarr.json"))).collect();
     let before: Vec<_> = kept.iter().map(|p| fs::read(p).unwrap()).collect();

@@ -1,6 +1,7 @@
 //! Encrypted search against a plain reference.
 
 mod answers;
+mod compact;
 mod edges;
 mod files;
 mod noise;

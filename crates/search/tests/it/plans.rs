@@ -2,7 +2,6 @@
 
 use crate::world::*;
 use sudare_ring::{ErrorKind, Kinded};
-use sudare_rlwe::wire::Wire;
 use sudare_search::{Client, Gap, Goal, Index, Payload, SearchError};
 
 #[test]
@@ -40,7 +39,7 @@ fn foretold_sizes_are_those_of_objects() {
     .unwrap();
     let client = Client::new(&index).unwrap();
     let (bytes, query) = (index.bytes(), client.query(&[1.0; 16]).unwrap().to_bytes().unwrap().len() as f64);
-    let keys = client.eval_keys().unwrap().wire_bytes().unwrap() as f64;
+    let keys = client.keys().unwrap().wire_bytes().unwrap() as f64;
     assert!((query / bytes.query as f64 - 1.0).abs() < 0.02, "{query} {bytes:?}");
     assert!((keys / bytes.keys as f64 - 1.0).abs() < 0.15, "{keys} {bytes:?}");
 }

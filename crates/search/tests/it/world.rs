@@ -1,7 +1,7 @@
 //! What the tests share: vectors by the rules of the public benchmark, a plain search, an owner with a server.
 
 use std::path::Path;
-use sudare_search::{Client, Gap, Goal, Index, Payload, Query, Server};
+use sudare_search::{Client, Gap, Goal, Index, Mode, Payload, Query, Server};
 use sudare_testkit::Random;
 
 pub const D: usize = 128;
@@ -73,13 +73,18 @@ pub struct World {
 impl World {
     pub fn new(index: &Index) -> Self {
         let client = Client::new(index).unwrap();
-        let server = Server::new(index, client.eval_keys().unwrap()).unwrap();
+        let server = Server::new(index, client.keys().unwrap()).unwrap();
         Self { client, server }
     }
 
     /// In a ring of degree 512, where a segment has 512 rows.
     pub fn small(goal: Goal) -> Self {
         Self::new(&Index::insecure(goal, 9).unwrap())
+    }
+
+    /// In compact mode, where a segment has 2,048 rows in four blocks.
+    pub fn compact(goal: Goal) -> Self {
+        Self::new(&Index::insecure_in_mode(goal, Mode::Compact, 11).unwrap())
     }
 
     pub fn store(&self, path: &Path, data: &Data) {

@@ -1,10 +1,10 @@
 //! Bootstrapping keys.
 
 use super::params::BootstrapParams;
-use crate::error::HeError;
+use crate::error::{HeError, parameters};
 use std::sync::Arc;
-use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeyGenerator, KeySource, KeySwitchKey, SecretKey};
+use sudare_rlwe::{KeyId, RaiseKeys, interleaved_secrets};
 
 /// Everything that a server bootstraps with; nothing secret.
 #[derive(Clone, Debug)]
@@ -13,18 +13,40 @@ pub struct BootstrapKeys {
     /// Relinearisation and rotations, over the set's parameters.
     pub(super) keys: EvalKeys,
     /// From the dense secret to the sparse one, modulo q_0·p, and from that to the dense one, modulo Q·p.
-    pub(super) gates: Arc<[KeySwitchKey; 2]>,
+    pub(super) gates: Arc<RaiseKeys>,
 }
 
 impl BootstrapKeys {
     /// Makes the keys, and the ephemeral sparse secret with them, which is forgotten.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters` for a secret of another set; `RlweError::Ring` without entropy.
+    /// `RlweError::WrongParameters` for a secret of another set; `RlweError::Parameters` for half a bootstrap, whose keys are those of
+    /// [`BootstrapKeys::packing`]; `RlweError::Ring` without entropy.
     pub fn generate(secret: &SecretKey, params: &BootstrapParams) -> Result<Self, HeError> {
+        if params.literal().is_half() {
+            return Err(parameters(
+                "half a bootstrap takes ciphertexts of a small ring; make its keys with that ring's secret",
+            ));
+        }
         params.params().require("the secret key", secret.params())?;
         let sparse = SecretKey::generate(params.gate())?;
         Self::with_sparse(secret, &sparse, params)
+    }
+
+    /// Makes the keys of half a bootstrap, which takes products of ciphertexts under the secret of a small ring
+    /// ([`sudare_rlwe::interleaved`]).
+    ///
+    /// # Errors
+    /// As [`BootstrapKeys::generate`]; `RlweError::Parameters` for a set that is no half, or a small ring over another prime
+    /// than q_0.
+    pub fn packing(secret: &SecretKey, small: &SecretKey, params: &BootstrapParams) -> Result<Self, HeError> {
+        params.params().require("the secret key", secret.params())?;
+        if !params.literal().is_half() {
+            return Err(parameters("this bootstrapping set begins with slots and takes no products of a small ring"));
+        }
+        let from = interleaved_secrets(params.low().rlwe(), small)?;
+        let sparse = SecretKey::generate(params.gate())?;
+        Self::from_secrets(secret, &[&from[0], &from[1]], &sparse, params)
     }
 
     /// The same with a sparse secret of the caller's.
@@ -33,14 +55,24 @@ impl BootstrapKeys {
         sparse: &SecretKey,
         params: &BootstrapParams,
     ) -> Result<Self, HeError> {
+        Self::from_secrets(secret, &[secret.coefficients()], sparse, params)
+    }
+
+    fn from_secrets(
+        secret: &SecretKey,
+        from: &[&[i64]],
+        sparse: &SecretKey,
+        params: &BootstrapParams,
+    ) -> Result<Self, HeError> {
         let (levels, figures) = (params.layout().levels, params.figures()?);
         let elements: Vec<(u64, usize)> = figures.galois.iter().map(|(element, level)| (*element, *level)).collect();
         let keys = KeyGenerator::new(secret)?.eval_keys(figures.relin, &elements)?;
-        let to_sparse = KeyGenerator::new(sparse)?.key_from(secret.coefficients(), 0)?;
+        let generator = KeyGenerator::new(sparse)?;
+        let to_sparse = from.iter().map(|from| generator.key_from(from, 0)).collect::<Result<_, _>>()?;
         let copy = zeroize::Zeroizing::new(secret.coefficients().to_vec());
         let dense = SecretKey::from_coefficients(params.open(), secret.id(), copy)?;
         let to_dense = KeyGenerator::new(&dense)?.key_from(sparse.coefficients(), levels.top)?;
-        Ok(Self { params: params.clone(), keys, gates: Arc::new([to_sparse, to_dense]) })
+        Ok(Self { params: params.clone(), keys, gates: Arc::new(RaiseKeys { to_sparse, to_dense }) })
     }
 
     /// The set.
@@ -60,7 +92,14 @@ impl BootstrapKeys {
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        self.keys.bytes() + self.gates.iter().map(KeySwitchKey::bytes).sum::<usize>()
+        self.keys.bytes() + self.gates().map(|(key, _)| key.bytes()).sum::<usize>()
+    }
+
+    /// The keys to the sparse secret and back, each with its parameters.
+    pub(super) fn gates(&self) -> impl Iterator<Item = (&KeySwitchKey, &sudare_rlwe::Params)> {
+        let RaiseKeys { to_sparse, to_dense } = &*self.gates;
+        let to_sparse = to_sparse.iter().map(|key| (key, self.params.gate()));
+        to_sparse.chain([(to_dense, self.params.open())])
     }
 
     /// The keys of StC, which are not sent: digit 0 of those of CtS, divided by the special primes that

@@ -4,7 +4,7 @@ use super::noise::integer_variance;
 use super::set::{BootstrapLiteral, ReductionLiteral};
 use crate::circuits::dft::{Direction, Stage, Transform};
 use crate::circuits::linear_map::{Diagonals, MapPlan};
-use crate::circuits::mod1::{Exponential, Interpolation, MAX_TABLE, Mod1, Mod1Literal, Reduction};
+use crate::circuits::mod1::{Exponential, Interpolation, MAX_TABLE, Mod1, Mod1Literal, Reduction, Series};
 use crate::circuits::polynomial::program::{Plan, Value};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
@@ -59,7 +59,10 @@ impl Layout {
         check(literal)?;
         let reduction = reduction(literal)?;
         let (points, slots) = (1usize << literal.log_slots, 1usize << (literal.params.log_n - 1));
-        let stc = Transform::new(points, &literal.stc, Direction::SlotsToCoefficients, 0)?;
+        let stc = match literal.is_half() {
+            true => Transform::none(points),
+            false => Transform::new(points, &literal.stc, Direction::SlotsToCoefficients, 0)?,
+        };
         let mut cts = Transform::new(points, &literal.cts, Direction::CoefficientsToSlots, stc.pending())?;
         if points < slots {
             // Imaginary parts stand behind the real ones.
@@ -144,7 +147,7 @@ impl Layout {
             Reduction::Sines(mod1) => mod1.write(&mut plan, 0, target / (2.0 * self.unit(scale)))?,
             Reduction::Tables { modulus, .. } => {
                 let all: Vec<f64> = (0..*modulus).map(|x| x as f64).collect();
-                let (written, _, values) = self.tables(&[(&Interpolation::new(&all)?, target)])?;
+                let (written, _, values) = self.tables(&[(Interpolation::new(&all)?.series(), target)])?;
                 plan = written;
                 values[0]
             }
@@ -178,19 +181,19 @@ impl Layout {
         }
     }
 
-    /// Tables of one exponential as a program: the exponential's value, and those of the tables, whose imaginary parts times
+    /// Series of one exponential as a program: the exponential's value, and those of the series, whose imaginary parts times
     /// 2i have what stands beside each as their scale.
     ///
     /// # Errors
     /// `RlweError::OutOfLevels`; `RlweError::Parameters` for a set that has no tables.
-    pub fn tables(&self, tables: &[(&Interpolation, f64)]) -> Result<(Plan, Value, Vec<Value>), HeError> {
+    pub fn tables(&self, tables: &[(&Series, f64)]) -> Result<(Plan, Value, Vec<Value>), HeError> {
         let (exponential, _) = self.exponential()?;
         let mut plan = Plan::new(self.chain.clone(), self.levels.start, self.start_scale());
         let scale = plan.prime(self.levels.start - exponential.depth());
         let e = exponential.write(&mut plan, 0, scale)?;
         // Imaginary parts count twice.
         let halves: Vec<_> = tables.iter().map(|(table, scale)| (*table, scale / 2.0)).collect();
-        let values = Interpolation::write(&mut plan, e, &halves)?;
+        let values = Series::write(&mut plan, e, &halves)?;
         Ok((plan, e, values))
     }
 
@@ -283,6 +286,9 @@ fn check(literal: &BootstrapLiteral) -> Result<(), HeError> {
     match literal.reduction {
         ReductionLiteral::Sines { log_radius, .. } if !(0.0..=16.0).contains(&log_radius) => {
             return fail("−log2 of a bootstrap's radius is from 0 to 16".into());
+        }
+        ReductionLiteral::Sines { .. } if literal.is_half() => {
+            return fail("half a bootstrap ends with a series, and its set has tables".into());
         }
         ReductionLiteral::Tables { modulus } if !(2..=MAX_TABLE).contains(&modulus) => {
             return fail(format!("tables of {modulus} values; a set has 2 to {MAX_TABLE}"));

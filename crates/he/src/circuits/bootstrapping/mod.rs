@@ -10,6 +10,7 @@
 //! | coefficients to slots (CtS) | [`super::dft`] | |
 //! | reduction modulo q_0 of real and imaginary parts | [`super::mod1`] | ePrint 2021/572 |
 //! | or tables of integers modulo t | `tables`, [`super::mod1`] | ePrint 2024/1623 |
+//! | of half a bootstrap, in place of the first and the last steps: packing, and a series | `half`, [`super::mod1`] | ePrint 2020/1335 |
 //! | both put together, and the rotation that the transforms left undone | `refresh` | |
 //!
 //! A sparse secret of weight h bounds the multiples of q_0 that raising adds by h/2, so a bootstrap never
@@ -24,6 +25,7 @@
 struct Guide;
 
 mod errors;
+mod half;
 mod keys;
 mod layout;
 mod noise;
@@ -38,6 +40,7 @@ mod tests;
 mod wire;
 
 pub(crate) use errors::Errors;
+pub use half::{SeriesNoise, SeriesProgram};
 pub use keys::BootstrapKeys;
 pub use noise::PredictedNoise;
 pub use params::BootstrapParams;

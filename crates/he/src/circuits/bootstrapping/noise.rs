@@ -105,10 +105,10 @@ pub(super) fn stc_variance(layout: &Layout, maps: &[MapPlan], message: f64, inpu
 /// Variance of a coefficient's error after raising, in integer units.
 pub(super) fn raise_variance(layout: &Layout) -> f64 {
     let n = layout.chain.degree();
-    // One digit of q_0, both ways.
+    // One digit of q_0, all ways.
     let switching = n * ERROR_VARIANCE * ROUNDING_VARIANCE * (layout.q0() / layout.gate_prime).powi(2);
     let sparse = ROUNDING_VARIANCE * (1.0 + f64::from(layout.literal.weight));
-    2.0 * switching + sparse + layout.chain.division(2).variance()
+    (1.0 + layout.literal.entries() as f64) * switching + sparse + layout.chain.division(2).variance()
 }
 
 /// Variance of the error that CtS adds to one of the reduction's inputs, a real number, in integer units.

@@ -18,6 +18,7 @@ use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySwitchKey;
 use sudare_rlwe::noise::Sketch;
 use sudare_rlwe::security::SecretDistribution;
+use sudare_rlwe::wire::packing::packed_bytes;
 use sudare_rlwe::work::Work;
 use sudare_rlwe::{Counters, ParamsHash};
 
@@ -227,9 +228,22 @@ impl BootstrapParams {
         let (literal, figures) = (&self.literal().params.rlwe, self.figures()?);
         let levels = figures.galois.values().copied().chain(figures.relin);
         let keys: usize = levels.map(|level| KeySwitchKey::bytes_at(literal, level)).sum();
-        let gates = [(self.gate(), 0), (self.open(), self.layout().levels.top)];
-        let gates: usize = gates.iter().map(|(set, level)| KeySwitchKey::bytes_at(set.literal(), *level)).sum();
-        Ok((keys + gates) as u64)
+        let to_sparse = self.literal().entries() * KeySwitchKey::bytes_at(self.gate().literal(), 0);
+        let to_dense = KeySwitchKey::bytes_at(self.open().literal(), self.layout().levels.top);
+        Ok((keys + to_sparse + to_dense) as u64)
+    }
+
+    /// Bytes of the keys as they travel, seeds in place of masks, but for headers.
+    ///
+    /// # Errors
+    /// None for a set that was built.
+    pub fn wire_bytes(&self) -> Result<u64, HeError> {
+        let digits = |set: &rlwe::Params, level: usize| set.digits_at(level) as u64 * packed_bytes(set.qp_at(level));
+        let figures = self.figures()?;
+        let levels = figures.galois.values().copied().chain(figures.relin);
+        let keys: u64 = levels.map(|level| digits(self.params().rlwe(), level)).sum();
+        let to_sparse = self.literal().entries() as u64 * digits(self.gate(), 0);
+        Ok(keys + to_sparse + digits(self.open(), self.layout().levels.top))
     }
 
     /// Bytes of the diagonals of both transforms, before there are any.

@@ -147,6 +147,7 @@ impl<B: Backend> Bootstrapper<B> {
                 gate: params.gate().clone(),
                 open: params.open().clone(),
                 top: layout.levels.top,
+                entries: params.literal().entries(),
                 keys: keys.as_ref().map(|keys| keys.gates.clone()),
             },
             stc: maps(layout, layout.stc_stages(), &low)?,

@@ -82,7 +82,7 @@ pub struct BootstrapLiteral {
     pub params: ParamsLiteral,
     /// log2 of the slots n that hold values: all of log2 N − 1, or fewer that repeat.
     pub log_slots: u32,
-    /// Butterfly layers of each stage of StC, in order.
+    /// Butterfly layers of each stage of StC, in order; none of half a bootstrap ([`BootstrapLiteral::h`]).
     pub stc: Vec<u32>,
     /// Butterfly layers of each stage of CtS, in order.
     pub cts: Vec<u32>,
@@ -226,6 +226,30 @@ impl BootstrapLiteral {
         }
     }
 
+    /// H, half a bootstrap: series of degree up to 31 of 2^15 numbers modulo 1 that come as coefficients, N = 2^15; two levels
+    /// for what follows and one for a product with it. Nothing goes back to coefficients.
+    pub fn h() -> Self {
+        let q = [(1, 31), (1, 34), (1, 36), (1, 34), (9, 32), (4, 34), (1, 32), (1, 34), (1, 36)];
+        Self {
+            params: ternary(15, &q, &[(5, 39)], 5, 33),
+            stc: vec![],
+            reduction: ReductionLiteral::Tables { modulus: 32 },
+            weight: 32,
+            gate_bits: 34,
+            ..Self::g15()
+        }
+    }
+
+    /// Whether it begins with coefficients modulo q_0, and ends with a series of them.
+    pub fn is_half(&self) -> bool {
+        self.stc.is_empty()
+    }
+
+    /// Parts after the first of what is raised: of half a bootstrap those of a product.
+    pub(super) fn entries(&self) -> usize {
+        if self.is_half() { 2 } else { 1 }
+    }
+
     /// The same shape over a small ring, by the name insecure: for tests.
     ///
     /// # Errors
@@ -302,6 +326,19 @@ mod tests {
             let bound = literal.table_bound(modulus).unwrap();
             assert!((most / 1.3..most).contains(&bound), "{name}: {bound}");
         }
+    }
+
+    /// The set of half a bootstrap: its moduli within the limits, three levels left, and no more than it can hold of a digit.
+    #[test]
+    fn half_a_set() {
+        let literal = BootstrapLiteral::h();
+        assert_eq!((literal.levels().unwrap(), literal.is_half()), ((0, 3), true));
+        let (log_n, secret) = (literal.params.log_n, literal.params.secret);
+        let total: u32 = literal.params.q_bits.iter().chain(&literal.params.p_bits).sum();
+        assert!(total <= max_log_qp(log_n, secret, Security::Bits128).unwrap(), "{total} bits");
+        let sparse = SecretDistribution::FixedWeight { weight: literal.weight };
+        let gate = literal.params.q_bits[0] + literal.gate_bits;
+        assert!(gate <= max_log_qp(log_n, sparse, Security::Bits128).unwrap(), "{gate} bits");
     }
 
     #[test]

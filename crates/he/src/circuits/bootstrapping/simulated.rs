@@ -1,8 +1,10 @@
 //! What a refresh takes: keys, operations, memory, learned by running it on a backend that computes nothing.
 
+use super::layout::Layout;
 use super::params::BootstrapParams;
 use super::refresh::{Bootstrapper, Case, Kind, mask_map};
-use crate::ckks::{EncodeAt, Evaluator};
+use crate::circuits::mod1::{Series, Step as Jump};
+use crate::ckks::{EncodeAt, Evaluator, State};
 use crate::error::HeError;
 use std::collections::{BTreeMap, BTreeSet};
 use sudare_ring::count::Counts;
@@ -48,14 +50,30 @@ impl BootstrapParams {
         let mask = if layout.is_sparse() { self.mask_bytes()? } else { 0 };
         let (scale, target) = (layout.scale(), layout.scale());
         let at = EncodeAt { level: layout.levels.input, scale, max_abs: 1.0 };
-        let input = b.evaluator().encryptions(at, 1)?;
+        let beside = Evaluator::with_backend(self.low(), b.low().backend().beside(self.low()))?;
+        let input = match self.literal().is_half() {
+            true => beside.encryptions(EncodeAt { scale: 1.0, ..at }, 1)?,
+            false => b.evaluator().encryptions(at, 1)?,
+        };
         let case = |_| -> Result<Case<()>, HeError> {
             let (plan, value) = layout.reduction(scale, target)?;
             Ok(Case { factor: 1, scale, target, program: plan.encode_for(b.evaluator(), vec![value])? })
         };
         let (inputs, cases) = (vec![&input; count], (0..count).map(case).collect::<Result<Vec<_>, _>>()?);
         let mut marks = Vec::with_capacity(6);
-        b.run(&inputs, &cases, kind, &mut |_| marks.push(sum(&ledgers(&b))))?;
+        match self.literal().is_half() {
+            // A product of the small ring that was packed.
+            true => {
+                let product = beside.inner.dot(&[input.inner()], &[input.inner()])?;
+                marks.push(sum(&ledgers(&b)));
+                let state = State { scale, bound: 1.0, noise: 0.0 };
+                let series = b.plan_series(&[&steepest(layout)?], state)?;
+                for _ in 0..count {
+                    b.series_told(&product, &series, &mut |_| marks.push(sum(&ledgers(&b))))?;
+                }
+            }
+            false => b.run(&inputs, &cases, kind, &mut |_| marks.push(sum(&ledgers(&b)))).map(|_| ())?,
+        }
         let after = ledgers(&b);
         marks.push(sum(&after));
         let [up, down] = after;
@@ -86,6 +104,12 @@ impl BootstrapParams {
         mask_map(self.layout(), &e)?;
         Ok(e.backend().ledger().prepared)
     }
+}
+
+/// A series of as many terms as the set's largest.
+fn steepest(layout: &Layout) -> Result<Series, HeError> {
+    let (_, terms) = layout.exponential()?;
+    Series::step(Jump { centre: 0.5, near: 0.05, far: 0.25, weight: 1.0 }, terms - 1)
 }
 
 fn ledgers(b: &Bootstrapper<Simulated>) -> [Ledger; 2] {

@@ -140,11 +140,11 @@ impl Layout {
         stc_variance(self, maps, energy * larger * larger, 0.0) / self.q0().powi(2)
     }
 
-    fn raise_angle(&self) -> f64 {
+    pub(super) fn raise_angle(&self) -> f64 {
         raise_variance(self) / self.q0().powi(2)
     }
 
-    fn cts_angle(&self, maps: &[MapPlan]) -> f64 {
+    pub(super) fn cts_angle(&self, maps: &[MapPlan]) -> f64 {
         cts_variance(self, maps) * (self.reduction.span() / self.start_scale()).powi(2)
     }
 
@@ -165,7 +165,7 @@ impl Layout {
     /// `RlweError::Parameters` for a set without tables.
     pub fn table_noise(&self, table: &Interpolation) -> Result<TableNoise, HeError> {
         let t = table.modulus() as f64;
-        let (plan, _, values) = self.tables(&[(table, self.scale())])?;
+        let (plan, _, values) = self.tables(&[(table.series(), self.scale())])?;
         let energy = (t - 1.0) * (2.0 * t - 1.0) / 3.0;
         let mut out = TableNoise {
             to_coefficients: self.stc_angle(&self.stc_plans(), table.modulus(), energy),
@@ -347,7 +347,7 @@ impl BootstrapLiteral {
         let layout = Layout::new(self, planned(self))?;
         let values: Vec<f64> = (0..modulus).map(|x| x as f64).collect();
         let output = TableOutput { table: Interpolation::new(&values)?, scale: layout.scale() };
-        let (plan, e, values) = layout.tables(&[(&output.table, output.scale)])?;
+        let (plan, e, values) = layout.tables(&[(output.table.series(), output.scale)])?;
         let angle = layout.coefficient_errors(modulus, modulus as f64 - 1.0, Errors::NONE);
         let input = TableInput { modulus, angle };
         let errors = layout.table_errors(input, &[output], (&plan, e, &values));
@@ -372,7 +372,7 @@ impl<B: Backend> Bootstrapper<B> {
     /// `RlweError::Parameters` for a set without tables, `RlweError::OutOfLevels`.
     pub(crate) fn plan_tables(&self, input: TableInput, outputs: &[TableOutput]) -> Result<Tables<B::Row>, HeError> {
         let layout = self.layout();
-        let tables: Vec<_> = outputs.iter().map(|o| (&o.table, o.scale)).collect();
+        let tables: Vec<_> = outputs.iter().map(|o| (o.table.series(), o.scale)).collect();
         let (plan, e, values) = layout.tables(&tables)?;
         let errors = layout.table_errors(input, outputs, (&plan, e, &values));
         Ok(Tables { program: plan.encode_for(&self.evaluator, values)?, errors })
@@ -474,7 +474,7 @@ mod tests {
             let values: Vec<f64> = (0..modulus).map(|x| x as f64).collect();
             let largest = modulus as f64 - 1.0;
             let output = TableOutput { table: Interpolation::new(&values).unwrap(), scale: layout.scale() };
-            let (plan, e, written) = layout.tables(&[(&output.table, output.scale)]).unwrap();
+            let (plan, e, written) = layout.tables(&[(output.table.series(), output.scale)]).unwrap();
             let mut errors = Errors::NONE;
             for _ in 0..2 {
                 let input = TableInput { modulus, angle: layout.coefficient_errors(modulus, largest, errors) };

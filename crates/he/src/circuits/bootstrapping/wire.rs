@@ -5,8 +5,8 @@ use super::params::BootstrapParams;
 use crate::error::HeError;
 use std::io::Write;
 use std::sync::Arc;
-use sudare_rlwe::ParamsHash;
 use sudare_rlwe::wire::{Fields, Header, KeyRecord, ObjectType, Reader, State, Wire, WireError, Writer};
+use sudare_rlwe::{ParamsHash, RaiseKeys};
 
 impl BootstrapParams {
     /// Element and level of every evaluation key of the set, in the order in which they travel.
@@ -28,11 +28,9 @@ impl Wire for BootstrapKeys {
     fn header(&self) -> Result<Header, WireError> {
         let params = &self.params;
         let (mut meta, mut lengths) = (Vec::new(), Vec::new());
-        let [to_sparse, to_dense] = &*self.gates;
-        let gates = [(to_sparse, params.gate()), (to_dense, params.open())];
-        let gates = gates.map(|(key, set)| (KeyRecord::of_switch(key), set));
+        let gates = self.gates().map(|(key, set)| (KeyRecord::of_switch(key), set));
         let others = KeyRecord::all(&self.keys).map(|(record, _)| (record, params.params().rlwe()));
-        for (record, set) in gates.into_iter().chain(others) {
+        for (record, set) in gates.chain(others) {
             record.write(&mut meta);
             lengths.extend(record.lengths(set));
         }
@@ -41,7 +39,7 @@ impl Wire for BootstrapKeys {
 
     fn write_segments<W: Write>(&self, writer: &mut Writer<'_, W>) -> Result<(), WireError> {
         let all = KeyRecord::all(&self.keys).map(|(_, key)| key);
-        self.gates.iter().chain(all).try_for_each(|key| KeyRecord::write_key(key, writer))
+        self.gates().map(|(key, _)| key).chain(all).try_for_each(|key| KeyRecord::write_key(key, writer))
     }
 
     fn read_segments(params: &BootstrapParams, reader: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -49,23 +47,25 @@ impl Wire for BootstrapKeys {
         header.expect_no_state()?;
         let mut fields = Fields::new(header.meta());
         let (gate, open, set) = (params.gate(), params.open(), params.params().rlwe());
-        let sparse = KeyRecord::read(gate, &mut fields)?;
+        let sparse = (0..params.literal().entries()).map(|_| KeyRecord::read(gate, &mut fields));
+        let sparse = sparse.collect::<Result<Vec<_>, _>>()?;
         let dense = KeyRecord::read(open, &mut fields)?;
         let records = KeyRecord::read_all(set, &mut fields)?;
         fields.finish()?;
         let corrupt = || WireError::Corrupt { what: "bootstrapping keys that are not the set's" };
         // A set's keys are known: neither fewer nor others, nor at other levels.
         let found = records.iter().map(|r| (r.element, r.level));
-        let gates = [(sparse.element, sparse.level), (dense.element, dense.level)];
-        if gates != [(0, 0), (0, params.layout().levels.top)] || !found.eq(params.wanted().map_err(|_| corrupt())?) {
+        let closed = sparse.iter().all(|key| (key.element, key.level) == (0, 0));
+        let opened = (dense.element, dense.level) == (0, params.layout().levels.top);
+        if !closed || !opened || !found.eq(params.wanted().map_err(|_| corrupt())?) {
             return Err(corrupt());
         }
-        let lengths = sparse.lengths(gate).chain(dense.lengths(open));
+        let lengths = sparse.iter().flat_map(|key| key.lengths(gate)).chain(dense.lengths(open));
         header.expect_segments(lengths.chain(records.iter().flat_map(|r| r.lengths(set))))?;
         let id = header.key();
-        let to_sparse = sparse.read_key(gate, reader)?;
+        let to_sparse = sparse.iter().map(|key| key.read_key(gate, reader)).collect::<Result<_, _>>()?;
         let to_dense = dense.read_key(open, reader)?;
         let keys = KeyRecord::read_keys(&records, set, id, reader)?;
-        Ok(Self { params: params.clone(), keys, gates: Arc::new([to_sparse, to_dense]) })
+        Ok(Self { params: params.clone(), keys, gates: Arc::new(RaiseKeys { to_sparse, to_dense }) })
     }
 }

@@ -83,6 +83,11 @@ impl Transform {
         Ok(Self { points, stages, pending })
     }
 
+    /// No transform: nothing is done.
+    pub fn none(points: usize) -> Self {
+        Self { points, stages: Vec::new(), pending: 0 }
+    }
+
     /// The stages in the order of their application.
     pub fn stages(&self) -> &[Stage] {
         &self.stages

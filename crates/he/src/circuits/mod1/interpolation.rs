@@ -6,8 +6,7 @@
 //! (π²/3)·(t² − 1)·(max f − min f)·δ². Radial errors r are not contracted: they become r·Re Σ j·c_j·z^j, at most
 //! (max f − min f)·(t² − 1)/3t·r.
 
-use crate::circuits::polynomial::program::{Plan, Value};
-use crate::circuits::polynomial::{Basis, Planner};
+use super::Series;
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
 use std::f64::consts::TAU;
@@ -19,7 +18,7 @@ pub const MAX_TABLE: usize = 1024;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interpolation {
     values: Vec<f64>,
-    coefficients: Vec<Complex64>,
+    series: Series,
 }
 
 impl Interpolation {
@@ -43,8 +42,8 @@ impl Interpolation {
             if mean.norm() < 1e-13 * largest { Complex64::ZERO } else { mean }
         };
         let weight = |j: usize| if j == 0 { 1.0 } else { 2.0 * (1.0 - j as f64 / t as f64) };
-        let coefficients = (0..t).map(|j| coefficient(j) * weight(j)).collect();
-        Ok(Self { values: values.to_vec(), coefficients })
+        let series = Series::new((0..t).map(|j| coefficient(j) * weight(j)).collect());
+        Ok(Self { values: values.to_vec(), series })
     }
 
     /// t.
@@ -59,29 +58,34 @@ impl Interpolation {
 
     /// The c_j.
     pub fn coefficients(&self) -> &[Complex64] {
-        &self.coefficients
+        self.series.coefficients()
+    }
+
+    /// T as a series.
+    pub fn series(&self) -> &Series {
+        &self.series
     }
 
     /// Whether all values are the same.
     pub fn is_constant(&self) -> bool {
-        self.coefficients.iter().skip(1).all(|c| *c == Complex64::ZERO)
+        self.coefficients().iter().skip(1).all(|c| *c == Complex64::ZERO)
     }
 
     /// T(z).
     pub fn evaluate(&self, z: Complex64) -> f64 {
-        self.coefficients.iter().rev().fold(Complex64::ZERO, |acc, c| acc * z + c).re
+        self.series.evaluate(z)
     }
 
     /// |T''|/2 along the circle at a value, in turns: a small error δ of a turn becomes so much times δ².
     pub fn curvature(&self, x: usize) -> f64 {
         let z = Complex64::cis(TAU * x as f64 / self.modulus() as f64);
         let term = |(j, c): (usize, &Complex64)| c * (j * j) as f64 * z.powu(j as u32);
-        TAU * TAU / 2.0 * self.coefficients.iter().enumerate().map(term).sum::<Complex64>().re.abs()
+        TAU * TAU / 2.0 * self.coefficients().iter().enumerate().map(term).sum::<Complex64>().re.abs()
     }
 
     /// Bound on what the square of a complex error of z is multiplied by.
     pub fn second_order(&self) -> f64 {
-        self.coefficients.iter().enumerate().map(|(j, c)| (j * j) as f64 * c.norm() / 2.0).sum()
+        self.coefficients().iter().enumerate().map(|(j, c)| (j * j) as f64 * c.norm() / 2.0).sum()
     }
 
     /// Largest |T − f| for an angle that is off by at most `error` of a turn, over all values.
@@ -94,19 +98,6 @@ impl Interpolation {
         };
         let points = |x: usize| (-POINTS..=POINTS).map(move |i| off(x, i)).fold(0.0, f64::max);
         (0..self.modulus()).map(points).fold(0.0, f64::max)
-    }
-
-    /// Adds to `plan` for each table the value i·Σ_j c_j·z^j of the exponential z, at its exact scale: its imaginary part
-    /// is f. Powers of z are shared.
-    ///
-    /// # Errors
-    /// `RlweError::OutOfLevels`, also for tables that are all constant.
-    pub(crate) fn write(plan: &mut Plan, z: Value, tables: &[(&Self, f64)]) -> Result<Vec<Value>, HeError> {
-        let turned: Vec<Vec<Complex64>> =
-            tables.iter().map(|(t, _)| t.coefficients.iter().map(|c| c * Complex64::I).collect()).collect();
-        let polynomials: Vec<(&[Complex64], f64)> =
-            turned.iter().zip(tables).map(|(c, (_, scale))| (c.as_slice(), *scale)).collect();
-        Planner::write_all(plan, z, Basis::Power, &polynomials)
     }
 }
 
@@ -136,7 +127,7 @@ mod tests {
                     let z = Complex64::cis(TAU * x as f64 / size);
                     let sum = |weight: &dyn Fn(f64) -> Complex64| -> Complex64 {
                         table
-                            .coefficients
+                            .coefficients()
                             .iter()
                             .enumerate()
                             .map(|(j, c)| c * weight(j as f64) * z.powu(j as u32))

@@ -4,15 +4,18 @@
 //! |---|---|
 //! | of x = I + m with |I| ≤ K and |m| ≤ ρ: m, by a sine series | here |
 //! | of x = I + k/t with an integer k: any table of t values | `interpolation` |
+//! | of x = I + u: any trigonometric series in u, a step among them | `series` |
 //!
 //! For the first, E is fitted on the intervals [j − ρ, j + ρ] alone, and m is nearly Im Σ_j a_j·E^j with the best sine
 //! series for an angle below 2πρ (Jutla–Manohar, ePrint 2021/572), which a real polynomial would need an arcsine for.
 
 mod exponential;
 mod interpolation;
+mod series;
 
 pub use exponential::{Exponential, MAX_EXPONENTIAL_DEGREE};
 pub use interpolation::{Interpolation, MAX_TABLE};
+pub use series::{Series, Step};
 
 use super::polynomial::fit::minimax_sines;
 use super::polynomial::program::{Plan, Sum, Value};

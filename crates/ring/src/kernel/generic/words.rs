@@ -62,3 +62,33 @@ pub(crate) fn sub_scaled_rows(acc: &mut [u32], rows: &[u32], digits: &[i32]) {
         }
     }
 }
+
+/// See [`WordKernels::add_tensors`](super::super::contract::WordKernels::add_tensors).
+#[inline(always)]
+pub(crate) fn add_tensors(sums: [&mut [u64]; 3], a: &[[&[u32]; 2]], b: &[[&[u32]; 2]], fold: u64) {
+    let [low, middle, high] = sums;
+    let len = low.len();
+    let (middle, high) = (&mut middle[..len], &mut high[..len]);
+    let times = |x: u32, y: u32| u64::from(x).wrapping_mul(u64::from(y));
+    // Two products are below 2^63 − 2^33, so that no sum below 2^63 wraps, and what is left of one above is below 2^63 again.
+    let folded = |x: u64| x.wrapping_sub(fold & (x as i64 >> 63) as u64);
+    let (mut a, mut b) = (a.chunks_exact(2), b.chunks_exact(2));
+    for (a, b) in (&mut a).zip(&mut b) {
+        let ([a0, a1], [c0, c1]) = (a[0].map(|row| &row[..len]), a[1].map(|row| &row[..len]));
+        let ([b0, b1], [d0, d1]) = (b[0].map(|row| &row[..len]), b[1].map(|row| &row[..len]));
+        for i in 0..len {
+            low[i] = folded(low[i].wrapping_add(times(a0[i], b0[i])).wrapping_add(times(c0[i], d0[i])));
+            high[i] = folded(high[i].wrapping_add(times(a1[i], b1[i])).wrapping_add(times(c1[i], d1[i])));
+            let first = folded(middle[i].wrapping_add(times(a0[i], b1[i])).wrapping_add(times(a1[i], b0[i])));
+            middle[i] = folded(first.wrapping_add(times(c0[i], d1[i])).wrapping_add(times(c1[i], d0[i])));
+        }
+    }
+    for (a, b) in a.remainder().iter().zip(b.remainder()) {
+        let ([a0, a1], [b0, b1]) = (a.map(|row| &row[..len]), b.map(|row| &row[..len]));
+        for i in 0..len {
+            low[i] = folded(low[i].wrapping_add(times(a0[i], b0[i])));
+            high[i] = folded(high[i].wrapping_add(times(a1[i], b1[i])));
+            middle[i] = folded(middle[i].wrapping_add(times(a0[i], b1[i])).wrapping_add(times(a1[i], b0[i])));
+        }
+    }
+}

@@ -15,6 +15,8 @@ impl WordKernels for Avx2 {
         fn round_quotients(v: &mut [u64], y: &[&[u64]], reciprocal: &[f64]) = words::round_quotients(v, y, reciprocal);
         fn round_to_i64(out: &mut [i64], src: &[f64], scale: f64) = words::round_to_i64(out, src, scale);
         fn sub_scaled_rows(acc: &mut [u32], rows: &[u32], digits: &[i32]) = words::sub_scaled_rows(acc, rows, digits);
+        fn add_tensors(sums: [&mut [u64]; 3], a: &[[&[u32]; 2]], b: &[[&[u32]; 2]], fold: u64)
+            = words::add_tensors(sums, a, b, fold);
         fn fft_inverse(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) = t.inverse_plain(re, im);
         fn fft_forward(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) = t.forward_plain(re, im);
         fn count_thresholds(thresholds: &[[u64; 2]], draws: &[u64], out: &mut [i64])
