@@ -960,7 +960,8 @@ def plain(values: Any) -> Floats:
     """Anything that NumPy takes for a real matrix or vector, as a C-ordered array of doubles."""
     found = array(values)
     if found.dtype.kind not in "biuf":
-        raise UnsupportedError(f"real numbers are wanted, not an array of {found.dtype}")
+        texts = "; sudare.bits has encrypt_text(x, length=8)" if found.dtype.kind in "UST" else ""
+        raise UnsupportedError(f"real numbers are wanted, not an array of {found.dtype}{texts}")
     if found.ndim not in (1, 2, 3) or found.size == 0:
         raise ShapeError(f"a matrix or vector with elements is wanted, not an array of shape {found.shape}")
     return np.ascontiguousarray(found, dtype=np.float64)

@@ -58,10 +58,10 @@ def words(values: NDArray[Any]) -> Words:
 
 def _check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype.kind not in "biu":
-        raise UnsupportedError(
-            f"booleans and integers of 8 to 64 bits are encrypted, not {dtype}; "
-            "convert with .astype, or use sudare.context for real numbers"
-        )
+        remedy = "convert with .astype, or use sudare.context for real numbers"
+        if dtype.kind in "UST":
+            remedy = "write encrypt_text(x, length=8) for texts of up to 8 bytes"
+        raise UnsupportedError(f"booleans and integers of 8 to 64 bits are encrypted, not {dtype}; {remedy}")
     return dtype
 
 

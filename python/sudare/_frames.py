@@ -66,10 +66,11 @@ def numbers_of(values: Any) -> NDArray[Any]:
             found = found if missing.any() else np.array(found.tolist())
             _complain(values, name, ~missing, found)
         if found.dtype.kind not in "biuf":
-            kind = "text" if found.dtype.kind in "OUST" else str(found.dtype)
+            text = found.dtype.kind in "OUST"
+            held, more = ("text", ", or by sudare.bits' encrypt_text") if text else (str(found.dtype), "")
             raise UnsupportedError(
-                f"column {name!r} holds {kind}, and numbers are encrypted; leave it out, or make numbers "
-                "of it by pandas.get_dummies(frame) or as days since a date"
+                f"column {name!r} holds {held}, and numbers are encrypted; leave it out, or make numbers "
+                f"of it by pandas.get_dummies(frame) or as days since a date{more}"
             )
         if found.dtype.kind == "f":
             _complain(values, name, np.isfinite(found), found)

@@ -257,6 +257,7 @@ def plan(
     threads: int = 1,
     memory: int | None = None,
     method: str | None = None,
+    compact: bool = False,
     release: Release | None = None,
     bootstrap: str | None = None,
     **inputs: Any,
@@ -268,8 +269,9 @@ def plan(
     or several in a tuple, a dictionary or a dataclass, which are decrypted as such. `error` is the largest
     absolute error of a result element that is wanted, `security` 128, 192 or 256 bits. `batch` independent
     sets of inputs are computed at once. `threads` and `memory` (bytes) are the server's; `method` names a
-    method instead of leaving the choice to the planner. With a `release`, so many results will be shown to
-    others: `error` is then that of a released result, the noise that it takes included.
+    method instead of leaving the choice to the planner. With `compact` results take few bytes and
+    still have the wanted error, for more time and keys. With a `release`, so many results will be
+    shown to others: `error` is then that of a released result, the noise that it takes included.
 
     With `bootstrap="auto"` values may be refreshed where levels end, if that is cheaper than a ring with
     levels for everything: the planner places refreshes by a shortest path over operations and levels, for
@@ -317,6 +319,7 @@ def plan(
         "threads": threads,
         "memory": None if memory is None else count(memory, "memory"),
         "method": method,
+        "compact": bool(compact),
         "release": declared(release),
         "bootstrap": _sets(bootstrap),
     }
@@ -327,7 +330,7 @@ def plan(
 
     def quickest(rows: int) -> Plan:
         first = of(rows)
-        if exact or method is not None or not (first._traced and first._traced.vectors):
+        if exact or compact or method is not None or not (first._traced and first._traced.vectors):
             return first
         # Where no faster method takes all of it, sums of products of each element take fewer keys.
         try:

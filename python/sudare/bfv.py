@@ -14,40 +14,14 @@ Vercauteren, ePrint 2012/144; in residue number systems ePrint 2018/117 and 2021
 [9, 16, 25, 0]
 """
 
+from . import _exact
 from ._core import BfvCiphertext as Ciphertext
 from ._core import BfvDecryptor as Decryptor
 from ._core import BfvEncryptor as Encryptor
 from ._core import BfvEvaluator as Evaluator
+from ._core import BfvExchange as Exchange
 from ._core import BfvRefresher as Refresher
-from ._core import (
-    EvalKeys,
-    IntegerParams,
-    KeyGenerator,
-    PublicKey,
-    RefreshKeys,
-    RefreshParams,
-    Requirements,
-    SecretKey,
-    slot_modulus,
-)
-from ._core import IntegerEncoder as Encoder
-from ._core import IntegerPlaintext as Plaintext
+from ._exact import *  # noqa: F403 (names are listed there)
 
-__all__ = [
-    "Ciphertext",
-    "Decryptor",
-    "Encoder",
-    "Encryptor",
-    "EvalKeys",
-    "Evaluator",
-    "IntegerParams",
-    "KeyGenerator",
-    "Plaintext",
-    "PublicKey",
-    "RefreshKeys",
-    "RefreshParams",
-    "Refresher",
-    "Requirements",
-    "SecretKey",
-    "slot_modulus",
-]
+__all__ = ["Ciphertext", "Decryptor", "Encryptor", "Evaluator", "Exchange", "Refresher"]
+__all__ += _exact.__all__

@@ -14,40 +14,14 @@ ePrint 2011/277; with plaintext factors in residue number systems ePrint 2012/09
 [9, 16, 25, 0]
 """
 
+from . import _exact
 from ._core import BgvCiphertext as Ciphertext
 from ._core import BgvDecryptor as Decryptor
 from ._core import BgvEncryptor as Encryptor
 from ._core import BgvEvaluator as Evaluator
+from ._core import BgvExchange as Exchange
 from ._core import BgvRefresher as Refresher
-from ._core import (
-    EvalKeys,
-    IntegerParams,
-    KeyGenerator,
-    PublicKey,
-    RefreshKeys,
-    RefreshParams,
-    Requirements,
-    SecretKey,
-    slot_modulus,
-)
-from ._core import IntegerEncoder as Encoder
-from ._core import IntegerPlaintext as Plaintext
+from ._exact import *  # noqa: F403 (names are listed there)
 
-__all__ = [
-    "Ciphertext",
-    "Decryptor",
-    "Encoder",
-    "Encryptor",
-    "EvalKeys",
-    "Evaluator",
-    "IntegerParams",
-    "KeyGenerator",
-    "Plaintext",
-    "PublicKey",
-    "RefreshKeys",
-    "RefreshParams",
-    "Refresher",
-    "Requirements",
-    "SecretKey",
-    "slot_modulus",
-]
+__all__ = ["Ciphertext", "Decryptor", "Encryptor", "Evaluator", "Exchange", "Refresher"]
+__all__ += _exact.__all__

@@ -23,6 +23,7 @@ from ._core import CkksDecryptor as Decryptor
 from ._core import CkksEncoder as Encoder
 from ._core import CkksEncryptor as Encryptor
 from ._core import CkksEvaluator as Evaluator
+from ._core import CkksExchange as Exchange
 from ._core import CkksExpected as Expected
 from ._core import CkksLinearMap as LinearMap
 from ._core import CkksMatrixVector as MatrixVector
@@ -54,6 +55,7 @@ __all__ = [
     "Encryptor",
     "EvalKeys",
     "Evaluator",
+    "Exchange",
     "Expected",
     "KeyGenerator",
     "LinearMap",

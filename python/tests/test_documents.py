@@ -133,10 +133,15 @@ def test_commands(document: Path, line: int, code: str, tmp_path: Path) -> None:
 
 
 def test_tables_and_integers_at_the_command_line(tmp_path: Path) -> None:
-    """The page on the command: statistics of a table with names, an exact product, and bits."""
-    [_, (_, kept), (_, table), (_, integers)] = blocks(GUIDE / "1-begin/05-command-line.md", "sh")
+    """The page on the command: a compact plan, statistics with names, an exact product, bits."""
+    [_, (_, kept), (_, compact), (_, table), (_, integers)] = blocks(
+        GUIDE / "1-begin/05-command-line.md", "sh"
+    )
     assert "exit code 2" in commands(kept, tmp_path)
     assert "Exit codes" in (tmp_path / "man1" / "sudare.1").read_text()
+    commands(compact, tmp_path)
+    small = sd.load(tmp_path / "compact.json").summary["operands"][-1]
+    assert small["parts"] == 2
     rng = np.random.default_rng(11)
     people = rng.uniform(1, 120, (5, 3))
     rows = [f"p{i};" + ";".join(map(str, row)) for i, row in enumerate(people)]

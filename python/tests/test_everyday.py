@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,8 @@ MESSAGES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "exponential": (lambda x: np.exp(x), r"sudare\.exp\(x, \(-1, 1\), degree=7\)"),
     "comparison": (lambda x: x > 0, r"sudare\.greater"),
     "softmax": (lambda x: sd.softmax(x), r"e = sudare\.exp"),
+    "standard deviation": (lambda x: np.std(x), r"sudare\.sqrt\(sudare\.bounded\(numpy\.var"),
+    "texts": (lambda x: x + np.array(["a"]), r"encrypt_text\(x, length=8\)"),
 }
 
 
@@ -381,3 +384,22 @@ def test_a_standard_deviation_by_what_its_refusal_says(ctx: sd.Context) -> None:
     for use in uses:
         with pytest.raises(sd.UnsupportedError, match=r"sudare\.greater\(x, edge, gap=0\.\d"):
             use(x)
+
+
+def test_compact_results(tmp_path: Path) -> None:
+    """Fewer bytes, the wanted error, and a plan like any other: others need not know how it was chosen."""
+    rng = np.random.default_rng(27)
+    A, B = rng.uniform(-1, 1, (40, 60)), rng.uniform(-1, 1, (60, 20))
+    sizes = []
+    for compact in (False, True):
+        plan = sd.plan(lambda A, B: A @ B, A=A, B=B, error=1e-3, compact=compact)
+        plan.save(tmp_path / "plan.json")
+        assert sd.load(tmp_path / "plan.json") == plan
+        client = plan.client(threads=1)
+        client.server()
+        C = client.encrypt(A, "A") @ client.encrypt(B, "B")
+        assert np.abs(client.decrypt(C) - A @ B).max() <= plan.error <= 1e-3
+        sizes.append(len(C.to_bytes()))
+        taken = next(other for other in plan.considered if other["verdict"] == "taken")
+        assert sizes[-1] == pytest.approx(taken["result_bytes"], rel=0.05)
+    assert 2 * sizes[1] < sizes[0]

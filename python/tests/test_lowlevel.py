@@ -492,16 +492,17 @@ def test_says_what_it_does(name: str) -> None:
 
 
 def test_names_are_rusts() -> None:
-    """Classes, methods, properties and functions are called as in the Rust crates, but for four."""
+    """Classes, methods, properties and functions are called as in the Rust crates, but for six."""
     code = [
         re.sub(r"#\[cfg\(test\)\]\s*mod tests.*", "", path.read_text(), flags=re.DOTALL)
-        for crate in ("ring", "rlwe", "exact", "he", "tfhe")
+        for crate in ("ring", "rlwe", "exact", "he", "tfhe", "lattigo")
         for path in (ROOT / "crates" / crate / "src").rglob("*.rs")
     ]
     known = set(re.findall(r"\b(?:fn|struct|enum) (\w+)|^\s+pub (\w+):", "\n".join(code), re.MULTILINE))
     rust = {name for names in known for name in names}
-    # NumPy's word for bytes, a word that Python has taken, two figures of types that Python does not have.
-    own = {"nbytes", "not_", "releases_left", "predicted_bits"}
+    # NumPy's word for bytes, a word that Python has taken, two figures of types that Python does not have,
+    # and the JSON of parameters, which Rust names by their scheme.
+    own = {"nbytes", "not_", "releases_left", "predicted_bits", "from_json", "to_json"}
     assert {name.split(".")[-1] for name in members() if not name.endswith("__new__")} - rust == own
 
 

@@ -54,6 +54,8 @@ def test_a_public_key_at_128_bits() -> None:
 
 
 def test_texts(ctx: sd.BitsContext) -> None:
+    with pytest.raises(sd.UnsupportedError, match=r"encrypt_text\(x, length=8\)"):
+        ctx.encrypt(np.array(["a-17"]))
     ids = np.array(["a-17", "b-2", "ä-0123456", ""])
     x, y = ctx.encrypt_text(ids, 12), ctx.encrypt_text(ids[::-1], 12)
     assert (x.shape, len(x), x[1:].shape, x[0].shape, x[:, None].shape) == ((4,), 4, (3,), (), (4, 1))

@@ -160,6 +160,9 @@ pub struct Plan {
     /// Only this method
     #[arg(long, value_name = "NAME")]
     pub method: Option<String>,
+    /// Results of few bytes that still have the wanted error, for more time and keys
+    #[arg(long, conflicts_with = "table")]
+    pub compact: bool,
     /// Most memory of the server, as 8GB or 512MB [default: all of this machine's]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub memory: Option<u64>,

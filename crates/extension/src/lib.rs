@@ -31,13 +31,13 @@ mod _core {
 
     #[pymodule_export]
     use sudare_py::{
-        BfvCiphertext, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvRefresher, BgvCiphertext, BgvDecryptor,
-        BgvEncryptor, BgvEvaluator, BgvRefresher, CkksBootstrapKeys, CkksBootstrapParams, CkksBootstrapper,
-        CkksCiphertext, CkksDecryptor, CkksEncoder, CkksEncryptor, CkksEvaluator, CkksExpected, CkksLinearMap,
-        CkksMatrixVector, CkksParams, CkksPlaintext, CkksPolynomial, CkksPolynomialCircuit, CkksTraceFunction,
-        CkksTracePlan, EvalKeys, IntegerEncoder, IntegerParams, IntegerPlaintext, KeyGenerator, PublicKey, RefreshKeys,
-        RefreshParams, Requirements, RlweParams, SecretKey, TfheBit, TfheClientKey, TfheInt, TfheLookupTable,
-        TfheParams, TfheServerKey,
+        BfvCiphertext, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvExchange, BfvRefresher, BgvCiphertext,
+        BgvDecryptor, BgvEncryptor, BgvEvaluator, BgvExchange, BgvRefresher, CkksBootstrapKeys, CkksBootstrapParams,
+        CkksBootstrapper, CkksCiphertext, CkksDecryptor, CkksEncoder, CkksEncryptor, CkksEvaluator, CkksExchange,
+        CkksExpected, CkksLinearMap, CkksMatrixVector, CkksParams, CkksPlaintext, CkksPolynomial,
+        CkksPolynomialCircuit, CkksTraceFunction, CkksTracePlan, EvalKeys, IntegerEncoder, IntegerParams,
+        IntegerPlaintext, KeyGenerator, PublicKey, RefreshKeys, RefreshParams, Requirements, RlweExchange, RlweParams,
+        SecretKey, TfheBit, TfheClientKey, TfheInt, TfheLookupTable, TfheParams, TfheServerKey,
     };
     #[pymodule_export]
     use sudare_py::{division_bound, relinearisation_bound, slot_modulus, switched_bound, switching_bound};

@@ -3,6 +3,7 @@
 use crate::blocked::Blocked;
 use crate::error::MatrixError;
 use crate::products::OnBackends;
+use crate::sizing::sent_bytes;
 use serde::{Deserialize, Serialize};
 use sudare_expr::{Matrix, Operand, Shape};
 use sudare_he::ckks::{Ciphertext, EncodeAt, Evaluator, Params, ParamsLiteral, Plaintext};
@@ -64,6 +65,13 @@ pub struct Figures {
     pub scale: f64,
     /// Largest error of an element that is promised.
     pub error: f64,
+}
+
+impl Figures {
+    /// Bytes of the result as it is sent.
+    pub fn result_bytes(&self, literal: &ParamsLiteral) -> u64 {
+        sent_bytes(literal, self.level, false).saturating_mul((self.parts * self.ciphertexts) as u64)
+    }
 }
 
 /// A product's shape and parameter literal, from which what it takes and promises is worked out. Nothing is built for

@@ -9,8 +9,7 @@ use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_methods::MatrixError;
 use sudare_methods::exact;
 use sudare_methods::product::Requirements;
-use sudare_methods::products::ProductSpec;
-use sudare_methods::products::candidates;
+use sudare_methods::products::{ProductSpec, candidates, compact};
 use sudare_rlwe::wire::MAX_BUNDLE;
 use sudare_rlwe::work::Work;
 
@@ -18,6 +17,8 @@ use sudare_rlwe::work::Work;
 pub(super) const MAX_CONSIDERED: usize = 24;
 /// How many times the least time still counts as the least.
 const NEAR: f64 = 1.05;
+/// How many times the fewest bytes of results still count as the fewest: the last of them can take a hundred times the keys.
+const NEAR_BYTES: f64 = 1.25;
 /// Errors under this part of a result are near what doubles are rounded by.
 const NEAR_DOUBLES: f64 = 1e-12;
 
@@ -25,8 +26,9 @@ const NEAR_DOUBLES: f64 = 1e-12;
 ///
 /// Every method proposes programs. All are weighed by their literals alone; those that are too
 /// inexact or need too much memory are dropped, the others priced, and the cheapest is taken. Of
-/// programs within a twentieth of the cheapest the one with the smallest keys wins. Only that one is
-/// built, and only as far as a client needs it: tables wait for a server.
+/// programs within a twentieth of the cheapest the one with the smallest keys wins. For compact results only those
+/// programs count whose results are within a quarter of the smallest. Only the one that is taken is built, and only as
+/// far as a client needs it: tables wait for a server.
 #[derive(Clone, Debug)]
 pub struct Planner {
     /// Prices.
@@ -37,6 +39,8 @@ pub struct Planner {
     pub memory: u64,
     /// Only this method, if one is named.
     pub method: Option<String>,
+    /// Results of few bytes first, and then the least time.
+    pub compact: bool,
     /// Bootstrapping sets by which values may be refreshed, beside rings that are large enough to do without.
     pub bootstrap: Vec<BootstrapSet>,
 }
@@ -44,7 +48,7 @@ pub struct Planner {
 impl Planner {
     /// A planner for one thread and any amount of memory.
     pub fn new(cost: CostModel) -> Self {
-        Self { cost, threads: 1, memory: u64::MAX, method: None, bootstrap: Vec::new() }
+        Self { cost, threads: 1, memory: u64::MAX, method: None, compact: false, bootstrap: Vec::new() }
     }
 
     /// Plans.
@@ -102,23 +106,42 @@ impl Planner {
         c.verdict.is_empty() && self.method.as_ref().is_none_or(|m| *m == c.method)
     }
 
+    /// Whether results are near the smallest of all programs that would do, or anything goes.
+    fn small(&self, priced: &[(Program, Considered)]) -> impl Fn(&Considered) -> bool + use<> {
+        let smallest = self.smallest(priced);
+        move |c| smallest.is_none_or(|smallest| times(c.result_bytes, smallest) <= NEAR_BYTES)
+    }
+
+    /// Bytes of the smallest results, if those are wanted.
+    fn smallest(&self, priced: &[(Program, Considered)]) -> Option<u64> {
+        let serving = priced.iter().filter(|(_, c)| self.compact && self.would_do(c));
+        serving.filter_map(|(_, c)| c.result_bytes).min()
+    }
+
     /// The program to take.
     fn choose(&self, priced: &[(Program, Considered)]) -> Option<usize> {
-        let cheapest = priced.iter().find(|(_, c)| self.would_do(c))?.1.seconds;
-        let near = |(_, (_, c)): &(usize, &(Program, Considered))| self.would_do(c) && c.seconds <= cheapest * NEAR;
+        let small = self.small(priced);
+        let cheapest = priced.iter().find(|(_, c)| self.would_do(c) && small(c))?.1.seconds;
+        let near = |(_, (_, c)): &(usize, &(Program, Considered))| {
+            self.would_do(c) && small(c) && c.seconds <= cheapest * NEAR
+        };
         priced.iter().enumerate().filter(near).min_by_key(|(_, (_, c))| c.key_bytes).map(|(i, _)| i)
     }
 
     /// Says of each program why it was taken or not.
     fn judge(&self, priced: &mut [(Program, Considered)], chosen: usize) {
         let (least_keys, taken) = (priced[chosen].1.key_bytes, priced[chosen].1.seconds);
-        let cheapest = priced.iter().find(|(_, c)| self.would_do(c)).map_or(taken, |(_, c)| c.seconds);
+        let (small, smallest) = (self.small(priced), self.smallest(priced).unwrap_or(1));
+        let cheapest = priced.iter().find(|(_, c)| self.would_do(c) && small(c)).map_or(taken, |(_, c)| c.seconds);
         for (i, (_, c)) in priced.iter_mut().enumerate() {
             if i == chosen {
                 c.verdict = "taken".into();
             } else if c.verdict.is_empty() {
                 c.verdict = match (self.would_do(c), c.seconds >= cheapest) {
                     (false, _) => "another method was asked for".into(),
+                    _ if !small(c) => {
+                        format!("{} times the bytes of results", two_digits(times(c.result_bytes, smallest)))
+                    }
                     _ if c.seconds <= cheapest * NEAR && c.key_bytes > least_keys => "larger keys".into(),
                     _ => format!("{} times as long", two_digits(c.seconds / cheapest)),
                 };
@@ -146,7 +169,8 @@ impl Planner {
                 decrypt_next: true,
             };
             let serves = |product: &ProductSpec| asked.product.addends.is_empty() || product.method.adds();
-            let products = candidates(&requirements).into_iter().filter(serves);
+            let smallest = if self.compact { compact(&requirements) } else { Vec::new() };
+            let products = candidates(&requirements).into_iter().chain(smallest).filter(serves);
             programs.extend(products.map(|product| Program::Product { product }));
         }
         let refreshed = circuit::refreshed(goal, &self.bootstrap, price);
@@ -175,6 +199,7 @@ impl Planner {
                 log_qp: literal.q_bits.iter().chain(&literal.p_bits).sum(),
                 key_bytes: summary::all_key_bytes(figures),
                 memory,
+                result_bytes: Some(summary::result_bytes(goal, figures)),
                 seconds: self.cost.price(&figures.work(), literal.log_n, self.threads),
                 error,
                 verdict,
@@ -276,6 +301,11 @@ impl Planner {
         }
         Ok(Some(rounded_up(high)))
     }
+}
+
+/// How many times the fewest bytes others are.
+fn times(bytes: Option<u64>, fewest: u64) -> f64 {
+    bytes.map_or(f64::INFINITY, |bytes| bytes as f64 / fewest as f64)
 }
 
 /// The largest bound of a result.

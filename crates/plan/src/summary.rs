@@ -70,6 +70,9 @@ pub struct Considered {
     pub key_bytes: u64,
     /// Bytes of memory while it runs.
     pub memory: u64,
+    /// Bytes of its results as they are sent; older files have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_bytes: Option<u64>,
     /// Estimated seconds.
     pub seconds: f64,
     /// Predicted error.
@@ -217,6 +220,16 @@ pub(super) fn all_key_bytes(figures: &dyn ProgramFigures) -> u64 {
     let levels = demand.relin.into_iter().chain(demand.galois.iter().map(|(_, level)| *level));
     let bootstrap = figures.refreshes().map_or(0, |r| r.key_bytes);
     levels.map(|level| key_bytes(literal, level).0).sum::<u64>() + bootstrap
+}
+
+/// Bytes of all results as they are sent.
+pub(super) fn result_bytes(goal: &Goal, figures: &dyn ProgramFigures) -> u64 {
+    let sizes = goal.expression.results().filter_map(|node| figures.size(node));
+    let sent = |size: NodeSize| {
+        let one = sizing::sent_bytes(figures.literal(), size.level, false);
+        one.saturating_mul((size.parts * size.count) as u64)
+    };
+    sizes.map(sent).fold(0, u64::saturating_add)
 }
 
 /// Bytes of memory of the server while it runs: ciphertexts, keys and tables. Where a program was not simulated,

@@ -37,13 +37,14 @@ pub use files::{peek, peek_file, write_file};
 pub use genome::{GenomeClient, GenomePanel, GenomeServer, GenomeSites};
 pub use index::{Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexStoring, IndexTable};
 pub use lowlevel::{
-    BfvCiphertext, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvRefresher, BgvCiphertext, BgvDecryptor, BgvEncryptor,
-    BgvEvaluator, BgvRefresher, CkksBootstrapKeys, CkksBootstrapParams, CkksBootstrapper, CkksCiphertext,
-    CkksDecryptor, CkksEncoder, CkksEncryptor, CkksEvaluator, CkksExpected, CkksLinearMap, CkksMatrixVector,
-    CkksParams, CkksPlaintext, CkksPolynomial, CkksPolynomialCircuit, CkksTraceFunction, CkksTracePlan, EvalKeys,
-    IntegerEncoder, IntegerParams, IntegerPlaintext, KeyGenerator, PublicKey, RefreshKeys, RefreshParams, Requirements,
-    RlweParams, SecretKey, TfheBit, TfheClientKey, TfheInt, TfheLookupTable, TfheParams, TfheServerKey, division_bound,
-    relinearisation_bound, slot_modulus, switched_bound, switching_bound,
+    BfvCiphertext, BfvDecryptor, BfvEncryptor, BfvEvaluator, BfvExchange, BfvRefresher, BgvCiphertext, BgvDecryptor,
+    BgvEncryptor, BgvEvaluator, BgvExchange, BgvRefresher, CkksBootstrapKeys, CkksBootstrapParams, CkksBootstrapper,
+    CkksCiphertext, CkksDecryptor, CkksEncoder, CkksEncryptor, CkksEvaluator, CkksExchange, CkksExpected,
+    CkksLinearMap, CkksMatrixVector, CkksParams, CkksPlaintext, CkksPolynomial, CkksPolynomialCircuit,
+    CkksTraceFunction, CkksTracePlan, EvalKeys, IntegerEncoder, IntegerParams, IntegerPlaintext, KeyGenerator,
+    PublicKey, RefreshKeys, RefreshParams, Requirements, RlweExchange, RlweParams, SecretKey, TfheBit, TfheClientKey,
+    TfheInt, TfheLookupTable, TfheParams, TfheServerKey, division_bound, relinearisation_bound, slot_modulus,
+    switched_bound, switching_bound,
 };
 pub use models::{Model, ModelAnswer, ModelClient, ModelPlan, ModelRequest, ModelServer};
 pub use operation::infer;

@@ -53,7 +53,7 @@ pub struct Plan(pub plan::Plan);
 impl Plan {
     /// Plans an expression, given as JSON.
     #[staticmethod]
-    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, release, bootstrap))]
+    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, compact, release, bootstrap))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn make(
         py: Python<'_>,
@@ -64,6 +64,7 @@ impl Plan {
         threads: Workers,
         memory: Option<u64>,
         method: Option<String>,
+        compact: bool,
         release: Option<&Release>,
         bootstrap: Vec<String>,
     ) -> Result<Self> {
@@ -75,7 +76,7 @@ impl Plan {
             let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security, release };
             let planner = machine::planner(cache_folder().as_deref());
             let memory = memory.unwrap_or(planner.memory);
-            Ok(Self(Planner { threads: threads.0, memory, method, bootstrap, ..planner }.plan(&goal)?))
+            Ok(Self(Planner { threads: threads.0, memory, method, compact, bootstrap, ..planner }.plan(&goal)?))
         })
     }
 

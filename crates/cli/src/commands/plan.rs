@@ -34,6 +34,7 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
         n => n,
     };
     planner.method.clone_from(&a.method);
+    planner.compact = a.compact;
     if let Some(memory) = a.memory {
         planner.memory = memory;
     }

@@ -4,11 +4,16 @@ use crate::common;
 use common::*;
 
 /// Plans, makes keys, encrypts, multiplies and decrypts; returns the product file's contents.
-fn flow(place: &Place, (m, k, n): (usize, usize, usize), extension: &str, key: &str) -> f64 {
+fn flow(place: &Place, shape: (usize, usize, usize), extension: &str, key: &str) -> f64 {
+    flow_of(place, shape, extension, key, "--error 1e-4")
+}
+
+/// The same with other words for the plan.
+fn flow_of(place: &Place, (m, k, n): (usize, usize, usize), extension: &str, key: &str, words: &str) -> f64 {
     let (a, b) = (values(m * k, 1), values(k * n, 2));
     place.matrix(&format!("a.{extension}"), m, k, &a);
     place.matrix(&format!("b.{extension}"), k, n, &b);
-    let table = place.ok(&format!("plan --left {m}x{k} --right {k}x{n} --max-abs 1 --error 1e-4 --force -o plan.json"));
+    let table = place.ok(&format!("plan --left {m}x{k} --right {k}x{n} --max-abs 1 {words} --force -o plan.json"));
     assert!(table.contains("128-bit security") || table.contains("192-bit") || table.contains("256-bit"), "{table}");
     place.ok("keygen plan.json -o keys --force");
     place.ok(&format!("encrypt plan.json --keys keys/{key} --as left a.{extension} --force -o a.ct"));
@@ -39,6 +44,22 @@ fn odd_shapes_in_both_formats() {
         let error = flow(&place, shape, extension, key);
         assert!(error < 1e-4, "{shape:?} {extension} {key}: {error:e}");
     }
+}
+
+/// A compact plan has smaller results with the wanted error, and `info` and `--json` know nothing more of it.
+#[test]
+fn compact_results_are_smaller() {
+    let place = Place::new();
+    let mut sizes = Vec::new();
+    for words in ["--error 1e-3", "--error 1e-3 --compact"] {
+        let error = flow_of(&place, (40, 60, 20), "npy", "secret.key", words);
+        assert!(error < 1e-3, "{words}: {error:e}");
+        sizes.push(place.read("c.ct").len());
+    }
+    assert!(2 * sizes[1] < sizes[0], "{sizes:?}");
+    let table = place.run(&"plan --table 5x3 --compact -o table.json".split(' ').collect::<Vec<_>>());
+    assert_eq!(table.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&table.stderr).contains("cannot be used with '--compact'"));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn arrows_point_one_way() {
             "py",
             &[
                 "ring", "cuda", "rlwe", "exact", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
-                "search", "models", "serve",
+                "search", "models", "lattigo", "serve",
             ],
         ),
         ("extension", &["py"]),

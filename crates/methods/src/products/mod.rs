@@ -135,6 +135,11 @@ impl ProductSpec {
     }
 }
 
+/// What is proposed beside [`candidates`] for results of few bytes.
+pub fn compact(req: &Requirements) -> Vec<ProductSpec> {
+    module::compact(req)
+}
+
 /// What every method proposes for a product, in no order.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
     [

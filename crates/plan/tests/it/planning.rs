@@ -6,8 +6,7 @@ use sudare_expr::Shape;
 use sudare_expr::{Expr, InputSpec, Node, Operation};
 use sudare_methods::products::candidates;
 use sudare_methods::{MatrixError, ProductSpec, Requirements};
-use sudare_plan::Program;
-use sudare_plan::{CostModel, Goal, Planner};
+use sudare_plan::{CostModel, Goal, Plan, Planner, Program};
 use sudare_rlwe::security::Security;
 
 /// Most memory that this process has had so far; none where the system does not tell.
@@ -83,6 +82,34 @@ fn outlines_of_nonsense_are_refused() {
     // More ciphertexts than a file holds.
     let Err(e) = plan(&product((1 << 12, 1, 1 << 12), 1 << 12, 1e-4)) else { panic!("too many ciphertexts") };
     assert!(e.to_string().contains("in smaller batches"), "{e}");
+}
+
+/// A compact plan has results near the smallest of all that were weighed, with the wanted error, and of such the least time.
+#[test]
+fn compact_plans_have_the_smallest_results() {
+    let quick = Planner { memory: u64::MAX, ..Planner::new(CostModel::default()) };
+    let compact = Planner { compact: true, ..quick.clone() };
+    let mut saved = Vec::new();
+    for (shape, batch, error) in
+        [((2000, 2000, 400), 1, 1e-3), ((569, 30, 5), 1, 1e-4), ((6, 10, 5), 8, 1e-4), ((300, 500, 3), 1, 1e-2)]
+    {
+        let goal = product(shape, batch, error);
+        let [quick, plan] = [&quick, &compact].map(|planner| planner.plan(&goal).unwrap());
+        let bytes = |plan: &Plan| plan.summary().operands.last().unwrap().wire_bytes;
+        assert!(plan.summary().predicted_error <= error, "{plan}");
+        let taken = plan.considered().iter().find(|c| c.verdict == "taken").unwrap();
+        assert_eq!(taken.result_bytes, Some(bytes(&plan)), "{plan}");
+        for other in plan.considered().iter().filter(|c| c.error <= error) {
+            let small = |times: f64| other.result_bytes.unwrap() as f64 * times < bytes(&plan) as f64;
+            assert!(!small(1.25), "{plan}");
+            assert!(other.seconds * 1.05 >= taken.seconds || other.verdict.contains("bytes of results"), "{plan}");
+        }
+        saved.push(bytes(&quick) as f64 / bytes(&plan) as f64);
+        // It is an ordinary plan, and its file says nothing of how it was chosen.
+        assert_eq!(Plan::from_json(&plan.to_json().unwrap()).unwrap(), plan);
+    }
+    println!("results are smaller by {saved:.2?}");
+    assert!(saved.iter().all(|x| *x >= 1.0) && saved[..2].iter().all(|x| *x > 3.0), "{saved:.2?}");
 }
 
 /// In a process of its own, whose memory no other test takes.

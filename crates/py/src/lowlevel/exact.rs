@@ -202,7 +202,7 @@ fn packing(params: &exact::IntegerParams, given: Option<Place>) -> Packing {
 
 /// An encoded message: N coefficients modulo t.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct IntegerPlaintext(exact::Plaintext);
+pub struct IntegerPlaintext(pub exact::Plaintext);
 
 #[pymethods]
 impl IntegerPlaintext {

@@ -6,6 +6,7 @@ mod bootstrap;
 mod circuits;
 mod ckks;
 mod exact;
+mod exchange;
 mod keys;
 mod params;
 mod refresh;
@@ -23,6 +24,7 @@ pub use exact::{
     BfvCiphertext, BfvDecryptor, BfvEncryptor, BfvEvaluator, BgvCiphertext, BgvDecryptor, BgvEncryptor, BgvEvaluator,
     IntegerEncoder, IntegerParams, IntegerPlaintext, Requirements, slot_modulus,
 };
+pub use exchange::{BfvExchange, BgvExchange, CkksExchange, RlweExchange};
 pub use keys::{EvalKeys, KeyGenerator, PublicKey, SecretKey};
 pub use params::RlweParams;
 pub use refresh::{BfvRefresher, BgvRefresher, RefreshKeys, RefreshParams};

@@ -2,7 +2,7 @@
 
 use crate::error::{Refusal, Result, raised};
 use pyo3::prelude::*;
-use sudare_ring::{ErrorKind, RnsBasis};
+use sudare_ring::ErrorKind;
 use sudare_rlwe::params::{ParamsLiteral, SchemeTag};
 use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::{self as rlwe, RlweError};
@@ -60,25 +60,22 @@ fn distribution(secret: &str, weight: Option<u32>) -> Result<SecretDistribution>
 impl Written {
     /// Checks and builds the set, under a scheme's word.
     pub fn build(self, tag: SchemeTag) -> Result<rlwe::Params> {
-        let bits = |primes: &[u64]| primes.iter().map(|q| u64::BITS - q.leading_zeros()).collect::<Vec<_>>();
-        let p: Vec<u64> = self.p.iter().flatten().copied().collect();
-        let (q_bits, p_bits) = match (&self.q_bits, &self.q) {
-            (Some(q_bits), None) if self.p.is_none() => {
-                (q_bits.clone(), self.p_bits.iter().flatten().copied().collect())
-            }
-            (None, Some(q)) if self.p_bits.is_none() => (bits(q), bits(&p)),
-            _ => return Err(usage("parameters have either q_bits and p_bits, or the primes themselves as q and p")),
-        };
+        let Self { log_n, q_bits, p_bits, q, p, digit_limbs, .. } = self;
         let secret = distribution(&self.secret, self.weight)?;
-        let degree = 1usize.checked_shl(self.log_n).unwrap_or(0);
-        let basis = |primes: &[u64]| RnsBasis::new(degree, primes);
-        let own = self.q.as_ref().map(|q| Ok::<_, RlweError>((basis(q)?, basis(&p)?))).transpose()?;
-        let (log_n, digit_limbs, security) = (self.log_n, self.digit_limbs, claimed(self.security));
-        let literal = ParamsLiteral { log_n, q_bits, p_bits, digit_limbs, secret, security };
-        let built = literal.build(tag)?;
-        match own {
-            Some((q, p)) => Ok(built.derived(q, p, digit_limbs, secret)?),
-            None => Ok(built),
+        let written = |q_bits, p_bits| ParamsLiteral {
+            log_n,
+            q_bits,
+            p_bits,
+            digit_limbs,
+            secret,
+            security: claimed(self.security),
+        };
+        match (q_bits, p_bits, q, p) {
+            (Some(q_bits), p_bits, None, None) => Ok(written(q_bits, p_bits.unwrap_or_default()).build(tag)?),
+            (None, None, Some(q), p) => {
+                Ok(written(Vec::new(), Vec::new()).build_over(tag, &q, &p.unwrap_or_default())?)
+            }
+            _ => Err(usage("parameters have either q_bits and p_bits, or the primes themselves as q and p")),
         }
     }
 }

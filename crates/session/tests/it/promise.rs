@@ -292,6 +292,15 @@ fn expression(random: &mut Random) -> Goal {
     Goal::new(expr, error)
 }
 
+/// The plan of the smallest results, which are no larger than those of the quickest.
+fn compact(goal: &Goal, quickest: &Plan) -> Plan {
+    let plan = Planner { compact: true, ..planner() }.plan(goal).unwrap();
+    let bytes = |plan: &Plan| plan.summary().operands.iter().filter(|o| o.error.is_some()).map(|o| o.wire_bytes).sum();
+    let (smaller, larger): (u64, u64) = (bytes(&plan), bytes(quickest));
+    assert!(smaller <= larger, "{smaller} and {larger} bytes\n{plan}");
+    plan
+}
+
 /// Plans goals, runs what was accepted, and has every refusal say what would do.
 fn check(goals: usize, seed: u64, least: usize, mut make: impl FnMut(&mut Random) -> Goal) {
     let mut random = Random(seed);
@@ -311,6 +320,7 @@ fn check(goals: usize, seed: u64, least: usize, mut make: impl FnMut(&mut Random
         let method = names.iter().nth(random.index(names.len())).unwrap().to_string();
         let plan = match at % 4 {
             0 => Planner { method: Some(method), ..planner() }.plan(&goal).unwrap_or(plan),
+            2 => compact(&goal, &plan),
             _ => plan,
         };
         let part = run(&plan, &mut random, if plan.summary().keys.len() > 8 { 3 } else { 6 });

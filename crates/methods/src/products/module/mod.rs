@@ -28,7 +28,7 @@ use crate::product::{Figures, Product, ProductPlan};
 use crate::products::coefficient::{check_count, check_matrices};
 use crate::slots::common::check_shape;
 use layout::Layout;
-pub use search::candidates;
+pub use search::{candidates, compact};
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};

@@ -25,10 +25,22 @@ fn key_bytes(literal: &ParamsLiteral, figures: &Figures) -> f64 {
 
 /// What the method proposes: the fastest few by its own count, and the one with the least keys.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
+    let priced = layouts(req, &[false, true]).into_iter().map(|(plan, figures)| {
+        (rough_seconds(&plan.literal, &figures), key_bytes(&plan.literal, &figures), spec(plan))
+    });
+    let mut found: Vec<(f64, f64, ProductSpec)> = priced.collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let least = found.iter().enumerate().min_by(|(_, a), (_, b)| a.1.total_cmp(&b.1)).map(|(i, _)| i);
+    let chosen = found.into_iter().enumerate().filter(|(i, _)| *i < 5 || Some(*i) == least);
+    chosen.map(|(_, (_, _, spec))| spec).collect()
+}
+
+/// Layouts of every ring, each with its smallest scale that reaches the wanted error.
+fn layouts(req: &Requirements, relinearized: &[bool]) -> Vec<(ModulePlan, Figures)> {
+    let mut found = Vec::new();
     if req.fresh != [true, true] || !req.decrypt_next || check_shape(NAME, req.shape).is_err() {
-        return Vec::new();
+        return found;
     }
-    let mut found: Vec<(f64, f64, ProductSpec)> = Vec::new();
     // Layouts of one ring take about the same scale.
     let mut near = LEAST_SCALE;
     for log_n in 12..=15u32 {
@@ -37,49 +49,90 @@ pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
         for log_side in 3..=largest.trailing_zeros() {
             let side = 1 << log_side;
             let slots = req.shape.batch.next_power_of_two().min(n / (2 * side));
-            for relinearize in [false, true] {
-                let options = ModuleOptions { side, slots, relinearize };
+            for relinearize in relinearized {
+                let options = ModuleOptions { side, slots, relinearize: *relinearize };
                 let Some((plan, figures)) = propose(req, log_n, options, near) else { continue };
                 near = plan.literal.log_scale;
-                let (seconds, bytes) = (rough_seconds(&plan.literal, &figures), key_bytes(&plan.literal, &figures));
-                let spec = ProductSpec { shape: req.shape, method: Method::Module(options), params: plan.literal };
-                found.push((seconds, bytes, spec));
+                found.push((plan, figures));
             }
         }
     }
-    found.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let least = found.iter().enumerate().min_by(|(_, a), (_, b)| a.1.total_cmp(&b.1)).map(|(i, _)| i);
-    let chosen = found.into_iter().enumerate().filter(|(i, _)| *i < 5 || Some(*i) == least);
-    chosen.map(|(_, (_, _, spec))| spec).collect()
+    found
+}
+
+fn spec(plan: ModulePlan) -> ProductSpec {
+    ProductSpec { shape: plan.shape, method: Method::Module(plan.options), params: plan.literal }
+}
+
+/// A literal of some scale whose data primes are what `cut` makes of the bits that the sum takes.
+fn literal(
+    req: &Requirements,
+    log_n: u32,
+    options: ModuleOptions,
+    log_scale: u32,
+    cut: impl FnOnce(f64) -> Vec<u32>,
+) -> Option<ParamsLiteral> {
+    let mut ample = sizing::ample(log_n, log_scale);
+    (ample.p_bits, ample.digit_limbs) = (ample.q_bits.clone(), ample.q_bits.len());
+    // Before a rescale, after which less is needed.
+    let ample =
+        ModulePlan { shape: req.shape, literal: ample, options: ModuleOptions { relinearize: false, ..options } };
+    let mut literal = sizing::bare(log_n, log_scale, req.security);
+    literal.q_bits = cut(portable::modulus_bits(&ample, req.max_abs).ok()?);
+    // One digit if the degree has room for as many special primes, one prime a digit if not.
+    literal.p_bits = literal.q_bits.clone();
+    literal.digit_limbs = literal.q_bits.len();
+    if !sizing::secure(&literal) {
+        literal.p_bits = literal.q_bits.iter().copied().max().into_iter().collect();
+        literal.digit_limbs = 1;
+    }
+    // A larger scale takes a larger modulus.
+    sizing::secure(&literal).then_some(literal)
+}
+
+/// What the method proposes for the smallest results: relinearised, and rescaled by as much as the wanted error allows.
+pub fn compact(req: &Requirements) -> Vec<ProductSpec> {
+    /// A scale above the least leaves room for the rounding of the rescale.
+    const ROOM: std::ops::RangeInclusive<u32> = 1..=3;
+    let smallest = layouts(req, &[false]).into_iter().flat_map(|(least, _)| {
+        let (log_n, log_scale) = (least.literal.log_n, least.literal.log_scale);
+        let options = ModuleOptions { relinearize: true, ..least.options };
+        ROOM.filter_map(move |room| {
+            let of = |last: u32| {
+                let cut = |bits: f64| {
+                    let mut chain = sizing::chain(bits - f64::from(last));
+                    chain.push(last);
+                    chain
+                };
+                let literal = literal(req, log_n, options, log_scale + room, cut)?;
+                let plan = ModulePlan { shape: req.shape, literal, options };
+                let figures = plan.figures(req.max_abs).ok().filter(|figures| figures.error <= req.error)?;
+                Some((figures.result_bytes(&plan.literal), plan))
+            };
+            // A larger divisor leaves less of the scale.
+            let lasts: Vec<u32> = (sizing::LEAST_PRIME_BITS..=sizing::PRIME_BITS).collect();
+            of(*lasts.get(lasts.partition_point(|last| of(*last).is_some()).checked_sub(1)?)?)
+        })
+    });
+    smallest.min_by_key(|(bytes, _)| *bytes).map(|(_, plan)| spec(plan)).into_iter().collect()
 }
 
 /// The smallest scale that reaches the wanted error, and primes for it; the search begins `near` one.
 fn propose(req: &Requirements, log_n: u32, options: ModuleOptions, near: u32) -> Option<(ModulePlan, Figures)> {
     let made = |log_scale: u32| -> Option<ModulePlan> {
-        let mut ample = sizing::ample(log_n, log_scale);
-        (ample.p_bits, ample.digit_limbs) = (ample.q_bits.clone(), ample.q_bits.len());
-        // Before a rescale, after which less is needed.
-        let ample =
-            ModulePlan { shape: req.shape, literal: ample, options: ModuleOptions { relinearize: false, ..options } };
-        let mut literal = sizing::bare(log_n, log_scale, req.security);
-        literal.q_bits = sizing::chain(portable::modulus_bits(&ample, req.max_abs).ok()?);
-        if options.relinearize && literal.q_bits.len() > 1 {
+        let cut = |bits: f64| {
+            let chain = sizing::chain(bits);
+            if !options.relinearize || chain.len() == 1 {
+                return chain;
+            }
             // Rescale by as little as possible: a high scale keeps the rounding out of sight.
-            let total: u32 = literal.q_bits.iter().sum();
-            let others = literal.q_bits.len() as u32 - 1;
+            let (total, others) = (chain.iter().sum::<u32>(), chain.len() as u32 - 1);
             let last = total.saturating_sub(others * sizing::PRIME_BITS).max(sizing::LEAST_PRIME_BITS);
-            literal.q_bits = vec![(total - last).div_ceil(others); others as usize];
-            literal.q_bits.push(last);
-        }
-        // One digit if the degree has room for as many special primes, one prime a digit if not.
-        literal.p_bits = literal.q_bits.clone();
-        literal.digit_limbs = literal.q_bits.len();
-        if !sizing::secure(&literal) {
-            literal.p_bits = literal.q_bits.iter().copied().max().into_iter().collect();
-            literal.digit_limbs = 1;
-        }
-        // A larger scale takes a larger modulus.
-        sizing::secure(&literal).then_some(ModulePlan { shape: req.shape, literal, options })
+            let mut chain = vec![(total - last).div_ceil(others); others as usize];
+            chain.push(last);
+            chain
+        };
+        Some(ModulePlan { shape: req.shape, literal: literal(req, log_n, options, log_scale, cut)?, options })
     };
     let figures = |plan: &ModulePlan| plan.figures(req.max_abs).ok().filter(|figures| figures.error <= req.error);
     // A larger scale is more exact.
