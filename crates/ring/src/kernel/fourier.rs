@@ -85,7 +85,7 @@ impl FourierTables {
             ends: (0..h / UNIT).map(unit).collect(),
             inverse: (0..depth - 3).map(layer).collect(),
             untwist: (0..h / 8).map(untwist).collect(),
-            powers: (0..2 * n).map(|k| turn(k)).map(|(sin, cos)| [cos, sin]).collect(),
+            powers: (0..2 * n).map(turn).map(|(sin, cos)| [cos, sin]).collect(),
             vectors: (0..h / 8).map(|v| exponent(8 * v) as u32).collect(),
             lanes: std::array::from_fn(|l| exponent(l) - exponent(0)),
         }
