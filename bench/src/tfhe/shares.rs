@@ -5,7 +5,6 @@ use crate::Outcome;
 use crate::timing::{Samples, milliseconds};
 use std::time::Instant;
 use sudare_ring::buffer::Buffer;
-use sudare_ring::kernel::{Ahead, PackedMatrix};
 use sudare_tfhe::{GlweCiphertext, LookupTable, LweCiphertext, RotationExponents, SecretKind, ServerKey};
 
 /// The parts, in the order of their samples.
@@ -49,7 +48,7 @@ fn rotate(
     parts: &mut [f64; 4],
 ) -> Outcome<GlweCiphertext> {
     let (key, context) = (server.bootstrap_key(), server.params().context());
-    let (limb, n, gadget, unroll) = (context.limb(), context.degree(), key.gadget(), key.unroll());
+    let (n, gadget, unroll) = (context.degree(), key.gadget(), key.unroll());
     if unroll < 2 {
         return Err("only bootstraps with unrolled keys are taken apart".into());
     }
@@ -57,18 +56,19 @@ fn rotate(
     let start = GlweCiphertext::trivial(context, table.coefficients())?;
     let mut acc = Buffer::zeroed(context.words());
     acc.copy_from_slice(start.rotated(two_n - by.body as usize % two_n).words());
+    key.begin(&mut acc);
+    // No product yet: zero, as a residue and as a number.
     let mut product = Buffer::zeroed(context.words());
     let mut digits = Buffer::zeroed(gadget.levels as usize * context.words());
     let mut exponents = Vec::new();
-    let ahead = |step: usize| key.steps().get(step).map_or(Ahead::of(&[]), PackedMatrix::ahead);
-    let mut next = ahead(0);
-    for (step, m) in key.steps().iter().enumerate() {
+    let mut next = key.ahead(0);
+    for step in 0..key.steps() {
         let a = &by.mask[step * unroll..key.dimension().min((step + 1) * unroll)];
         if a.iter().all(|a| (*a as usize).is_multiple_of(two_n)) {
             continue;
         }
         exponents.clear();
-        exponents.extend((1..=m.groups()).map(|set| {
+        exponents.extend((1..1 << a.len()).map(|set| {
             let bits = a.iter().enumerate().filter(|(j, _)| set >> j & 1 == 1);
             bits.map(|(_, a)| *a as usize).sum::<usize>() % two_n
         }));
@@ -79,16 +79,16 @@ fn rotate(
             clock = now;
         };
         let polynomials = acc.chunks_exact_mut(n).zip(product.chunks_exact(n)).zip(digits.chunks_exact_mut(rows));
-        polynomials.for_each(|((a, p), d)| limb.add_decompose(a, p, gadget, d));
+        polynomials.for_each(|((a, p), d)| key.decompose(a, Some(p), d));
         lap(0);
-        digits.chunks_exact_mut(n).for_each(|d| limb.forward_ahead(d, &mut next));
+        digits.chunks_exact_mut(n).for_each(|d| key.forward(d, &mut next));
         lap(1);
-        limb.external_product_monomials(&mut product, &digits, m, context.monomials(), &exponents);
+        key.multiply(step, &mut product, &digits, Some(&exponents));
         lap(2);
-        next = ahead(step + 1);
-        product.chunks_exact_mut(n).for_each(|p| limb.inverse_ahead(p, &mut next));
+        next = key.ahead(step + 1);
+        product.chunks_exact_mut(n).for_each(|p| key.inverse(p, &mut next));
         lap(3);
     }
-    limb.add_assign(&mut acc, &product);
+    key.end(&mut acc, Some(&product));
     Ok(GlweCiphertext::from_words(context, &acc)?)
 }

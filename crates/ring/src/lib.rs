@@ -9,6 +9,7 @@ pub mod convert;
 pub mod count;
 pub mod embedding;
 pub mod error;
+pub mod fourier;
 pub mod interrupt;
 pub mod kernel;
 pub mod kind;

@@ -144,9 +144,17 @@ impl ServerKey {
         let test = vec![quarter(context.modulus()); n];
         let mut acc = GlweCiphertext::trivial(context, &test)?.rotated(two_n - by.body as usize % two_n);
         let mut scratch = Scratch::new(context, self.params().bootstrap_gadget().levels as usize);
-        for (m, a) in self.bootstrap_key().steps().iter().zip(&by.mask) {
+        // Exact products, of which the randomised digits' distribution is a statement.
+        for (i, a) in by.mask.iter().enumerate() {
             check();
-            self.step_randomised(&mut acc, m, *a as usize % two_n, wide, stream, &mut scratch);
+            self.step_randomised(
+                &mut acc,
+                &*self.bootstrap_key().step(i)?,
+                *a as usize % two_n,
+                wide,
+                stream,
+                &mut scratch,
+            );
         }
         Ok(acc)
     }

@@ -371,7 +371,7 @@ fn write_server_segments(key: &ServerKey, writer: &mut Writer<impl Write>) -> Re
     write_switch(key.switch_key(), key.params(), writer)?;
     let (bootstrap, q) = (key.bootstrap_key(), key.params().context().q());
     let mut bytes = Vec::new();
-    for step in 0..bootstrap.steps().len() {
+    for step in 0..bootstrap.steps() {
         bytes.clear();
         append_words(&bootstrap.bodies(step), q, &mut bytes);
         writer.segment(&bytes)?;

@@ -5,8 +5,9 @@
 //! `docs/design/0014-kernel-contract.md` says how a family is added.
 //!
 //! `q` is the limb's prime, N the degree, "residues" are words in `[0, q)`. All that leaves a kernel is
-//! the one exact result that the ranges allow, so families agree bit for bit; only the special FFT works
-//! in floating point and agrees to an error (see [`crate::embedding`]).
+//! the one exact result that the ranges allow, so families agree bit for bit; only the special FFT and the
+//! negacyclic Fourier transform work in floating point and agree to an error (see [`crate::embedding`],
+//! [`crate::fourier`]).
 //!
 //! Shapes are checked in front of these methods, by [`super::Limb`] and the public functions: slices of
 //! one call have one length, a multiple of 8, unless a method says otherwise. A kernel given other
@@ -15,9 +16,11 @@
 
 use super::Ahead;
 use super::external::{MonomialTable, PackedMatrix};
+use super::fourier::{FourierMatrix, FourierTables};
 use super::gadget::Gadget;
 use super::generic::additive::subtract_once;
-use super::generic::{digits, random, words};
+use super::generic::fourier::Pairs;
+use super::generic::{digits, fourier, random, words};
 use super::permute::BlockPermutation;
 use super::special_fft::SpecialFft;
 use crate::modulus::{Modulus, Shoup};
@@ -228,6 +231,47 @@ pub(crate) trait WordKernels: Debug + Send + Sync {
     /// The inverse of [`WordKernels::fft_inverse`].
     fn fft_forward(&self, t: &SpecialFft, re: &mut [f64], im: &mut [f64]) {
         t.forward_plain(re, im);
+    }
+
+    // Numbers modulo the tables' prime q in floating point (see [`crate::fourier`]): "centred" are doubles that are whole
+    // numbers of magnitude up to q/2 + 1. In place on N words.
+
+    /// Residues to centred numbers.
+    fn fourier_from_residues(&self, t: &FourierTables, a: &mut [u64]) {
+        fourier::from_residues(Pairs, t, a);
+    }
+
+    /// Whole numbers of magnitude up to 2q to residues.
+    fn fourier_to_residues(&self, t: &FourierTables, a: &mut [u64]) {
+        fourier::to_residues(Pairs, t, a);
+    }
+
+    /// `a += b` modulo q, centred in and out, and the digits of the sum, of magnitude up to B/2, to as many rows of `out` as the
+    /// gadget has levels.
+    fn fourier_digits(&self, t: &FourierTables, a: &mut [u64], b: Option<&[u64]>, gadget: Gadget, out: &mut [u64]) {
+        fourier::digits(Pairs, t, a, b, gadget, out);
+    }
+
+    /// Coefficients to values: N real numbers become the real parts of N/2 values and then the imaginary ones.
+    fn fourier_forward(&self, t: &FourierTables, a: &mut [u64]) {
+        fourier::forward(Pairs, t, a);
+    }
+
+    /// Values of sums of products, of magnitude below 2^51·q, to centred numbers.
+    fn fourier_inverse(&self, t: &FourierTables, a: &mut [u64]) {
+        fourier::inverse(Pairs, t, a);
+    }
+
+    /// [`LimbKernels::external_product`] of values of [`WordKernels::fourier_forward`].
+    fn fourier_product(
+        &self,
+        t: &FourierTables,
+        out: &mut [u64],
+        digits: &[u64],
+        m: FourierMatrix<'_>,
+        exponents: Option<&[usize]>,
+    ) {
+        fourier::product(Pairs, t, out, digits, m, exponents);
     }
 
     /// For each 16-byte draw (words `lo`, `hi`), how many thresholds are above its 126-bit value

@@ -14,6 +14,7 @@ mod contract;
 mod external;
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 mod features;
+pub(crate) mod fourier;
 mod gadget;
 mod generic;
 mod permute;

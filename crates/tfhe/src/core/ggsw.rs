@@ -4,7 +4,7 @@ use crate::core::context::check_shape;
 use crate::{GlweCiphertext, GlweContext, GlweSecretKey, TfheError};
 use std::fmt;
 use sudare_ring::buffer::Buffer;
-use sudare_ring::kernel::{Ahead, Gadget, PackedMatrix};
+use sudare_ring::kernel::{Gadget, PackedMatrix};
 use sudare_ring::random::ObjectSeeds;
 use zeroize::Zeroizing;
 
@@ -93,22 +93,11 @@ pub(crate) fn write_ggsw(
 ///
 /// `polys` are polynomials one after the other; `out` has `levels` times as many words.
 pub(crate) fn evaluate_digits(context: &GlweContext, gadget: Gadget, polys: &[u64], out: &mut [u64]) {
-    evaluate_digits_ahead(context, gadget, polys, out, &mut Ahead::of(&[]));
-}
-
-/// The same, asking for some of `ahead` meanwhile.
-pub(crate) fn evaluate_digits_ahead(
-    context: &GlweContext,
-    gadget: Gadget,
-    polys: &[u64],
-    out: &mut [u64],
-    ahead: &mut Ahead<'_>,
-) {
     let (n, levels) = (context.degree(), gadget.levels as usize);
     for (digits, p) in out.chunks_exact_mut(levels * n).zip(polys.chunks_exact(n)) {
         digits[..n].copy_from_slice(p);
         context.limb().decompose(digits, gadget);
-        digits.chunks_exact_mut(n).for_each(|d| context.limb().forward_ahead(d, ahead));
+        digits.chunks_exact_mut(n).for_each(|d| context.limb().forward(d));
     }
 }
 

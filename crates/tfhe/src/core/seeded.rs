@@ -15,6 +15,20 @@ pub(crate) fn bodies_of(m: &PackedMatrix, degree: usize) -> Vec<u64> {
     out
 }
 
+/// The last columns of matrices alone.
+pub(crate) fn bodies_alone(context: &GlweContext, matrices: &[PackedMatrix]) -> Vec<PackedMatrix> {
+    let mut body = vec![0; context.degree()];
+    let alone = matrices.iter().map(|m| {
+        let mut bodies = PackedMatrix::zeroed(context.limb(), m.groups(), m.rows(), 1);
+        for (group, row) in (0..m.groups()).flat_map(|g| (0..m.rows()).map(move |r| (g, r))) {
+            m.get(group, row, m.columns() - 1, &mut body);
+            bodies.set(group, row, 0, &body);
+        }
+        bodies
+    });
+    alone.collect()
+}
+
 /// `groups` matrices of `rows` GLWE rows with these bodies, their masks the next of a stream.
 ///
 /// # Errors

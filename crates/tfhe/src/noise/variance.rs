@@ -6,6 +6,7 @@
 //! operation does so.
 
 use crate::{GlweContext, SecretKind};
+use sudare_ring::fourier::Fourier;
 use sudare_ring::kernel::Gadget;
 
 /// E[digit²] summed over the levels, and E[rounding²] in units of the modulus's last place, for a
@@ -101,11 +102,14 @@ pub fn modulus_switch(dimension: usize, secret: SecretKind, two_n: usize, input:
 /// A blind rotation by `dimension` binary key bits, `unroll` bits a step, from a noiseless
 /// accumulator.
 ///
+/// Processors that multiply in floating point add rounding errors, some thousandths of the rows' noise, and are counted everywhere.
 /// One bit a step: each adds the rows' noise, and rounding when the bit is one. u bits a step: the
 /// rows of 2^u − 1 keys, each met by X^e − 1 of squared norm 2, and rounding twice unless all bits
 /// are zero.
 pub fn blind_rotation(context: &GlweContext, gadget: Gadget, dimension: usize, unroll: usize) -> f64 {
-    let rows = rows(context, gadget, context.rank() + 1);
+    let (digits, _) = digits(gadget, context.bits(), context.q() as f64);
+    let products = context.words() as f64 * digits / 12.0;
+    let rows = rows(context, gadget, context.rank() + 1) + products * Fourier::relative_variance(context.degree());
     let factor = if unroll == 1 { 1.0 } else { 2.0 * ((1u64 << unroll) as f64 - 1.0) };
     dimension.div_ceil(unroll) as f64 * factor * rows + rotation_rounding(context, gadget, dimension, unroll)
 }

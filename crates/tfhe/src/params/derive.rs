@@ -30,7 +30,7 @@ pub struct Derived {
     pub log_failure: f64,
     /// Milliseconds of one bootstrap by the cost model: to compare sets, not to promise times.
     pub model_ms: f64,
-    /// Bytes of its expanded keys.
+    /// Bytes of its keys in memory where products are exact; where they are in floating point, up to 2.2 times as many.
     pub key_bytes: usize,
 }
 

@@ -3,9 +3,12 @@
 mod seeded;
 
 use crate::core::context::check_shape;
-use crate::core::ggsw::{check_gadget, evaluate_digits_ahead, write_ggsw};
+use crate::core::ggsw::{check_gadget, write_ggsw};
+use crate::core::seeded::{bodies_alone, bodies_of, expanded};
 use crate::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, SecretKind, TfheError};
+use std::borrow::Cow;
 use sudare_ring::buffer::Buffer;
+use sudare_ring::fourier::{Fourier, FourierMatrices};
 use sudare_ring::interrupt::check;
 use sudare_ring::kernel::{Ahead, Gadget, PackedMatrix};
 use sudare_ring::random::{MaskSeed, ObjectSeeds};
@@ -29,7 +32,27 @@ pub struct BootstrapKey {
     unroll: usize,
     dimension: usize,
     masks: MaskSeed,
-    steps: Vec<PackedMatrix>,
+    steps: Steps,
+}
+
+/// The rows of every step, as the processor multiplies them fastest.
+enum Steps {
+    /// Residues in evaluation form.
+    Exact(Vec<PackedMatrix>),
+    /// Values in floating point; and of the residues the bodies, which travel and from which the masks' seed makes the rest.
+    Rounded { fourier: Fourier, matrices: FourierMatrices, bodies: Vec<PackedMatrix> },
+}
+
+impl Steps {
+    fn new(context: &GlweContext, steps: Vec<PackedMatrix>) -> Self {
+        let limb = context.limb();
+        if !Fourier::is_faster(limb) {
+            return Self::Exact(steps);
+        }
+        let fourier = Fourier::new(limb);
+        let matrices = FourierMatrices::new(&fourier, limb, &steps);
+        Self::Rounded { fourier, matrices, bodies: bodies_alone(context, &steps) }
+    }
 }
 
 impl BootstrapKey {
@@ -70,6 +93,7 @@ impl BootstrapKey {
                 write_ggsw(glwe, &message, gadget, m, group, (&mut masks, &mut errors));
             }
         });
+        let steps = Steps::new(context, steps);
         Ok(Self { context: context.clone(), gadget, unroll, dimension, masks: seeds.masks, steps })
     }
 
@@ -98,19 +122,156 @@ impl BootstrapKey {
         &self.masks
     }
 
-    /// The GGSW rows of every step, evaluated and packed.
-    pub fn steps(&self) -> &[PackedMatrix] {
-        &self.steps
+    /// Number of steps.
+    pub fn steps(&self) -> usize {
+        self.dimension.div_ceil(self.unroll)
+    }
+
+    /// The GGSW rows of a step, evaluated and packed. On processors that multiply in floating point they are made anew.
+    ///
+    /// # Errors
+    /// [`TfheError::Shape`] if there is no such step.
+    pub fn step(&self, step: usize) -> Result<Cow<'_, PackedMatrix>, TfheError> {
+        let missing = TfheError::Shape { what: "step", expected: self.steps() - 1, found: step };
+        match &self.steps {
+            Steps::Exact(steps) => steps.get(step).map(Cow::Borrowed).ok_or(missing),
+            Steps::Rounded { bodies, .. } => {
+                let m = bodies.get(step).ok_or(missing)?;
+                let (shape, bodies) = ((m.groups(), m.rows()), bodies_of(m, self.context.degree()));
+                Ok(Cow::Owned(expanded(&self.context, &mut self.masks.stream(step as u64), shape, &bodies)?))
+            }
+        }
     }
 
     /// Bytes that it holds in memory.
     pub fn byte_len(&self) -> usize {
-        self.steps.iter().map(PackedMatrix::byte_len).sum()
+        match &self.steps {
+            Steps::Exact(steps) => steps.iter().map(PackedMatrix::byte_len).sum(),
+            Steps::Rounded { matrices, bodies, .. } => {
+                matrices.byte_len() + bodies.iter().map(PackedMatrix::byte_len).sum::<usize>()
+            }
+        }
     }
 
     /// Bytes of its bodies and seed, all that has to be sent.
     pub fn seeded_byte_len(&self) -> usize {
-        self.byte_len() / (self.context.rank() + 1) + 32
+        let bodies: usize = match &self.steps {
+            Steps::Exact(steps) => steps.iter().map(PackedMatrix::byte_len).sum::<usize>() / (self.context.rank() + 1),
+            Steps::Rounded { bodies, .. } => bodies.iter().map(PackedMatrix::byte_len).sum(),
+        };
+        bodies + 32
+    }
+
+    /// A step's key, to be asked for while something else is done. Empty beyond the last, and where the product asks for it itself.
+    pub fn ahead(&self, step: usize) -> Ahead<'_> {
+        match &self.steps {
+            Steps::Exact(steps) => steps.get(step).map_or(Ahead::of(&[]), PackedMatrix::ahead),
+            Steps::Rounded { .. } => Ahead::of(&[]),
+        }
+    }
+
+    /// Brings residues modulo q of an accumulator, N words after N words, to the numbers that its steps work on, in place.
+    ///
+    /// # Panics
+    /// If the length is no multiple of the degree.
+    pub fn begin(&self, acc: &mut [u64]) {
+        if let Steps::Rounded { fourier, .. } = &self.steps {
+            acc.chunks_exact_mut(self.context.degree()).for_each(|p| fourier.from_residues(p));
+        }
+    }
+
+    /// Adds the last product, and brings an accumulator back to residues.
+    ///
+    /// # Panics
+    /// If the lengths are not those of a ciphertext.
+    pub fn end(&self, acc: &mut [u64], product: Option<&[u64]>) {
+        let (n, limb) = (self.context.degree(), self.context.limb());
+        match &self.steps {
+            Steps::Exact(_) => product.into_iter().for_each(|product| limb.add_assign(acc, product)),
+            Steps::Rounded { fourier, .. } => {
+                for p in acc.chunks_exact_mut(n) {
+                    fourier.to_residues(p);
+                }
+                let Some(product) = product else { return };
+                let mut residues = Buffer::from_slice(product);
+                residues.chunks_exact_mut(n).for_each(|p| fourier.to_residues(p));
+                limb.add_assign(acc, &residues);
+            }
+        }
+    }
+
+    /// `acc += product`, of one polynomial, and the sum's digits.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn decompose(&self, acc: &mut [u64], product: Option<&[u64]>, digits: &mut [u64]) {
+        let limb = self.context.limb();
+        match (&self.steps, product) {
+            (Steps::Exact(_), Some(product)) => limb.add_decompose(acc, product, self.gadget, digits),
+            (Steps::Exact(_), None) => {
+                digits[..acc.len()].copy_from_slice(acc);
+                limb.decompose(digits, self.gadget);
+            }
+            (Steps::Rounded { fourier, .. }, _) => fourier.digits(acc, product, self.gadget, digits),
+        }
+    }
+
+    /// `acc += product`, of one polynomial, and the digits of `(X^steps − 1)·acc`.
+    fn decompose_difference(&self, acc: &mut [u64], product: Option<&[u64]>, steps: usize, digits: &mut [u64]) {
+        let (n, limb) = (self.context.degree(), self.context.limb());
+        match &self.steps {
+            Steps::Exact(_) => {
+                product.into_iter().for_each(|product| limb.add_assign(acc, product));
+                limb.rotate_minus(&mut digits[..n], acc, steps);
+                limb.decompose(digits, self.gadget);
+            }
+            Steps::Rounded { fourier, .. } => {
+                // The sum alone is wanted; its digits are written over.
+                fourier.digits(acc, product, self.gadget, digits);
+                let mut difference = Buffer::dirty(n);
+                fourier.rotate_minus(&mut difference, acc, steps);
+                fourier.digits(&mut difference, None, self.gadget, digits);
+            }
+        }
+    }
+
+    /// Transforms a polynomial of digits to what [`BootstrapKey::multiply`] takes, in place; asks for some of
+    /// `ahead` meanwhile.
+    ///
+    /// # Panics
+    /// If the length is not the degree.
+    pub fn forward(&self, digit: &mut [u64], ahead: &mut Ahead<'_>) {
+        match &self.steps {
+            Steps::Exact(_) => self.context.limb().forward_ahead(digit, ahead),
+            Steps::Rounded { fourier, .. } => fourier.forward(digit),
+        }
+    }
+
+    /// The product of transformed digits with the rows of a step, whose groups are multiplied by X^e − 1 where there are
+    /// exponents: `out` gets the columns, to be transformed by [`BootstrapKey::inverse`].
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn multiply(&self, step: usize, out: &mut [u64], digits: &[u64], exponents: Option<&[usize]>) {
+        let limb = self.context.limb();
+        match (&self.steps, exponents) {
+            (Steps::Exact(steps), None) => limb.external_product(out, digits, &steps[step]),
+            (Steps::Exact(steps), Some(exponents)) => {
+                limb.external_product_monomials(out, digits, &steps[step], self.context.monomials(), exponents);
+            }
+            (Steps::Rounded { fourier, matrices, .. }, _) => fourier.product(out, digits, (matrices, step), exponents),
+        }
+    }
+
+    /// Transforms a product back to polynomials, in place; `ahead` as for [`BootstrapKey::forward`].
+    ///
+    /// # Panics
+    /// If the length is not the degree.
+    pub fn inverse(&self, product: &mut [u64], ahead: &mut Ahead<'_>) {
+        match &self.steps {
+            Steps::Exact(_) => self.context.limb().inverse_ahead(product, ahead),
+            Steps::Rounded { fourier, .. } => fourier.inverse(product),
+        }
     }
 
     /// Multiplies the accumulator by `X^(−b + Σ a_i·s_i)`, in place.
@@ -141,79 +302,62 @@ impl BootstrapKey {
             .zip(by)
             .map(|(acc, by)| {
                 *acc = acc.rotated(two_n - by.body as usize % two_n);
+                self.begin(acc.words_mut());
                 Rotation { acc, product: Buffer::dirty(words), pending: false }
             })
             .collect();
-        let ahead = |i: usize| self.steps.get(i).map_or(Ahead::of(&[]), PackedMatrix::ahead);
         // What is left of a step's key to ask for, and of the next one's.
-        let mut asked = [ahead(0), ahead(1)];
-        for (i, m) in self.steps.iter().enumerate() {
+        let mut asked = [self.ahead(0), self.ahead(1)];
+        for i in 0..self.steps() {
             if i % STEPS_BETWEEN_CHECKS == 0 {
                 check();
             }
             let bits = i * self.unroll..self.dimension.min((i + 1) * self.unroll);
             for (rotation, by) in rotations.iter_mut().zip(by) {
-                self.step(m, &by.mask[bits.clone()], rotation, &mut digits, &mut asked);
+                self.rotate_step(i, &by.mask[bits.clone()], rotation, &mut digits, &mut asked);
             }
-            asked = [asked[1], ahead(i + 2)];
+            asked = [asked[1], self.ahead(i + 2)];
         }
-        for rotation in rotations.iter_mut().filter(|r| r.pending) {
-            self.context.limb().add_assign(rotation.acc.words_mut(), &rotation.product);
+        for Rotation { acc, product, pending } in rotations {
+            self.end(acc.words_mut(), pending.then_some(&product));
         }
         Ok(())
     }
 
     /// One step of one blind rotation, by the exponents `a` of its key bits; asks for its own key
     /// before the product, and for the next one's after it.
-    fn step(
+    fn rotate_step(
         &self,
-        m: &PackedMatrix,
+        step: usize,
         a: &[u32],
-        rotation: &mut Rotation,
+        rotation: &mut Rotation<'_>,
         digits: &mut [u64],
         [own, next]: &mut [Ahead<'_>; 2],
     ) {
-        let (n, limb) = (self.context.degree(), self.context.limb());
+        let n = self.context.degree();
         let two_n = 2 * n;
         if a.iter().all(|a| (*a as usize).is_multiple_of(two_n)) {
             return;
         }
         let Rotation { acc, product, pending } = rotation;
-        if self.unroll == 1 {
-            if *pending {
-                limb.add_assign(acc.words_mut(), product);
-            }
-            for (d, p) in product.chunks_exact_mut(n).zip(acc.words().chunks_exact(n)) {
-                limb.rotate_minus(d, p, a[0] as usize % two_n);
-            }
-            evaluate_digits_ahead(&self.context, self.gadget, product, digits, own);
-            limb.external_product(product, digits, m);
-        } else {
-            let mut exponents = [0usize; (1 << MAX_UNROLL) - 1];
-            for (set, e) in exponents.iter_mut().enumerate().take(m.groups()) {
-                let bits = a.iter().enumerate().filter(|(j, _)| (set + 1) >> j & 1 == 1);
-                *e = bits.map(|(_, a)| *a as usize).sum::<usize>() % two_n;
-            }
-            if *pending {
-                self.add_and_evaluate(acc, product, digits, own);
-            } else {
-                evaluate_digits_ahead(&self.context, self.gadget, acc.words(), digits, own);
-            }
-            let (monomials, exponents) = (self.context.monomials(), &exponents[..m.groups()]);
-            limb.external_product_monomials(product, digits, m, monomials, exponents);
+        let mut exponents = [0usize; (1 << MAX_UNROLL) - 1];
+        let groups = (1 << a.len()) - 1;
+        for (set, e) in exponents.iter_mut().enumerate().take(groups) {
+            let bits = a.iter().enumerate().filter(|(j, _)| (set + 1) >> j & 1 == 1);
+            *e = bits.map(|(_, a)| *a as usize).sum::<usize>() % two_n;
         }
-        product.chunks_exact_mut(n).for_each(|p| limb.inverse_ahead(p, next));
-        *pending = true;
-    }
-
-    /// `acc += product`, and the evaluated digits of the sum.
-    fn add_and_evaluate(&self, acc: &mut GlweCiphertext, product: &[u64], digits: &mut [u64], ahead: &mut Ahead<'_>) {
-        let (n, limb) = (self.context.degree(), self.context.limb());
         let rows = digits.chunks_exact_mut(self.gadget.levels as usize * n);
-        for ((a, b), rows) in acc.words_mut().chunks_exact_mut(n).zip(product.chunks_exact(n)).zip(rows) {
-            limb.add_decompose(a, b, self.gadget, rows);
-            rows.chunks_exact_mut(n).for_each(|d| limb.forward_ahead(d, ahead));
+        for ((rows, acc), product) in rows.zip(acc.words_mut().chunks_exact_mut(n)).zip(product.chunks_exact(n)) {
+            let product = pending.then_some(product);
+            match self.unroll {
+                1 => self.decompose_difference(acc, product, exponents[0], rows),
+                _ => self.decompose(acc, product, rows),
+            }
+            rows.chunks_exact_mut(n).for_each(|d| self.forward(d, own));
         }
+        self.multiply(step, product, digits, (self.unroll > 1).then_some(&exponents[..groups]));
+        product.chunks_exact_mut(n).for_each(|p| self.inverse(p, next));
+        *pending = true;
     }
 }
 

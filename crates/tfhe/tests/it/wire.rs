@@ -5,6 +5,7 @@ mod edits;
 
 use edits::edits;
 use std::path::PathBuf;
+use sudare_ring::fourier::Fourier;
 use sudare_ring::random::{Entropy, Seed};
 use sudare_rlwe::wire::*;
 use sudare_testkit::Random;
@@ -154,7 +155,9 @@ fn golden_files_load_and_mean_what_they_meant() {
     let params = stored.build().unwrap();
     for (name, bytes) in Objects::new().files() {
         assert!(reread(&params, name, &file(name)).unwrap() == file(name), "{name}");
-        assert!(file(name) == bytes, "{name}: the same seeds give the same files");
+        // What was bootstrapped in floating point has the same value and other noise.
+        let rounded = name == "tfhe_array" && Fourier::is_faster(params.context().limb());
+        assert!(rounded || file(name) == bytes, "{name}: the same seeds give the same files");
     }
     let client = tfhe_client_key_from_bytes(&params, &file("tfhe_client_key")).unwrap();
     let server = tfhe_server_key_from_bytes(&params, &file("tfhe_server_key")).unwrap();

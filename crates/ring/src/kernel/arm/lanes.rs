@@ -1,7 +1,7 @@
 //! Registers of two doubles.
 
 use super::{Neon, with_neon};
-use crate::kernel::generic::doubles::lanes::{Doubles, Packing};
+use crate::kernel::generic::doubles::lanes::{Doubles, Packing, Reals};
 use std::arch::aarch64::*;
 
 /// The words of the `part`-th quarter.
@@ -59,10 +59,9 @@ fn add_if_negative(x: float64x2_t, y: float64x2_t) -> float64x2_t {
     vaddq_f64(x, vreinterpretq_f64_u64(more))
 }
 
-impl Doubles for Neon {
+impl Reals for Neon {
     type V = float64x2_t;
     const PARTS: usize = 4;
-    const RADIX: usize = 3;
 
     with_neon! { this: Neon;
         fn splat(x: f64) -> float64x2_t = vdupq_n_f64(x);
@@ -70,20 +69,27 @@ impl Doubles for Neon {
         fn store(x: &mut [u64; 8], part: usize, v: float64x2_t) = store_quarter(x, part, vreinterpretq_u64_f64(v));
         fn load_words(x: &[u64; 8], part: usize) -> float64x2_t = vcvtq_f64_u64(load_quarter(x, part));
         fn store_words(x: &mut [u64; 8], part: usize, v: float64x2_t) = store_quarter(x, part, vcvtq_u64_f64(v));
+        fn add(x: float64x2_t, y: float64x2_t) -> float64x2_t = vaddq_f64(x, y);
+        fn sub(x: float64x2_t, y: float64x2_t) -> float64x2_t = vsubq_f64(x, y);
+        fn mul(x: float64x2_t, y: float64x2_t) -> float64x2_t = vmulq_f64(x, y);
+        fn mul_add(x: float64x2_t, y: float64x2_t, z: float64x2_t) -> float64x2_t = vfmaq_f64(z, x, y);
+        fn neg_mul_add(x: float64x2_t, y: float64x2_t, z: float64x2_t) -> float64x2_t = vfmsq_f64(z, x, y);
+        fn add_if_negative(x: float64x2_t, y: float64x2_t) -> float64x2_t = add_if_negative(x, y);
+        fn transpose(v: [float64x2_t; 8]) -> [float64x2_t; 8]
+            = [vzip1q_f64(v[0], v[1]), vzip2q_f64(v[0], v[1]), v[2], v[3], v[4], v[5], v[6], v[7]];
+    }
+}
+
+impl Doubles for Neon {
+    const RADIX: usize = 3;
+
+    with_neon! { this: Neon;
         fn load_halves(x: &[u64; 8], part: usize) -> [float64x2_t; 2] = halves(load_quarter(x, part));
         fn join_bytes(low: &[u32; 8], high: &[u8; 8], part: usize) -> float64x2_t
             = join(low, part, [high[2 * part], high[2 * part + 1]].map(u64::from));
         fn join_shorts(low: &[u32; 8], high: &[u16; 8], part: usize) -> float64x2_t
             = join(low, part, [high[2 * part], high[2 * part + 1]].map(u64::from));
         fn unpack(bytes: &[u8; 64], packing: &Packing, part: usize) -> float64x2_t = unpack(bytes, packing, part);
-        fn add(x: float64x2_t, y: float64x2_t) -> float64x2_t = vaddq_f64(x, y);
-        fn sub(x: float64x2_t, y: float64x2_t) -> float64x2_t = vsubq_f64(x, y);
-        fn mul(x: float64x2_t, y: float64x2_t) -> float64x2_t = vmulq_f64(x, y);
-        fn mul_add(x: float64x2_t, y: float64x2_t, z: float64x2_t) -> float64x2_t = vfmaq_f64(z, x, y);
         fn mul_sub(x: float64x2_t, y: float64x2_t, z: float64x2_t) -> float64x2_t = vfmaq_f64(vnegq_f64(z), x, y);
-        fn neg_mul_add(x: float64x2_t, y: float64x2_t, z: float64x2_t) -> float64x2_t = vfmsq_f64(z, x, y);
-        fn add_if_negative(x: float64x2_t, y: float64x2_t) -> float64x2_t = add_if_negative(x, y);
-        fn transpose(v: [float64x2_t; 8]) -> [float64x2_t; 8]
-            = [vzip1q_f64(v[0], v[1]), vzip2q_f64(v[0], v[1]), v[2], v[3], v[4], v[5], v[6], v[7]];
     }
 }

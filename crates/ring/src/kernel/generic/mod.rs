@@ -7,7 +7,9 @@ mod delegate;
 pub(crate) mod digits;
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 pub(crate) mod doubles;
+pub(crate) mod fourier;
 pub(crate) mod random;
+pub(crate) mod reals;
 pub(crate) mod roots;
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 #[allow(unsafe_code)]

@@ -2,8 +2,10 @@
 
 use super::tokens::{Avx512, with_avx512};
 use super::{chacha, permute, special_fft};
+use crate::kernel::Gadget;
 use crate::kernel::contract::{ChaChaKernel, WordKernels};
-use crate::kernel::generic::{random, words};
+use crate::kernel::fourier::{FourierMatrix, FourierTables};
+use crate::kernel::generic::{fourier, random, words};
 use crate::kernel::permute::BlockPermutation;
 use crate::kernel::random::GROUP_BYTES;
 use crate::kernel::special_fft::SpecialFft;
@@ -20,6 +22,19 @@ impl WordKernels for Avx512 {
             = words::add_tensors(sums, a, b, fold);
         fn fft_inverse(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) = special_fft::inverse_aligned(t, re, im);
         fn fft_forward(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) = special_fft::forward_aligned(t, re, im);
+        fn fourier_from_residues(t: &FourierTables, a: &mut [u64]) = fourier::from_residues(*this, t, a);
+        fn fourier_to_residues(t: &FourierTables, a: &mut [u64]) = fourier::to_residues(*this, t, a);
+        fn fourier_digits(t: &FourierTables, a: &mut [u64], b: Option<&[u64]>, gadget: Gadget, out: &mut [u64])
+            = fourier::digits(*this, t, a, b, gadget, out);
+        fn fourier_forward(t: &FourierTables, a: &mut [u64]) = fourier::forward(*this, t, a);
+        fn fourier_inverse(t: &FourierTables, a: &mut [u64]) = fourier::inverse(*this, t, a);
+        fn fourier_product(
+            t: &FourierTables,
+            out: &mut [u64],
+            digits: &[u64],
+            m: FourierMatrix<'_>,
+            exponents: Option<&[usize]>
+        ) = fourier::product(*this, t, out, digits, m, exponents);
         fn count_thresholds(thresholds: &[[u64; 2]], draws: &[u64], out: &mut [i64])
             = random::count_thresholds::<64>(thresholds, draws, out);
         fn sort(words: &mut [u64]) = random::sort(words);

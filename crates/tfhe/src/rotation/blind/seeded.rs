@@ -2,7 +2,7 @@
 
 use crate::core::context::check_shape;
 use crate::core::seeded::{bodies_of, expanded};
-use crate::rotation::blind::BootstrapKey;
+use crate::rotation::blind::{BootstrapKey, Steps};
 use crate::{TfheError, TfheParams};
 use sudare_ring::kernel::PackedMatrix;
 use sudare_ring::random::MaskSeed;
@@ -24,7 +24,8 @@ impl BootstrapKey {
     /// The bodies of a step, polynomial after polynomial in evaluation form: those of its first
     /// encryption, then of the next.
     pub fn bodies(&self, step: usize) -> Vec<u64> {
-        bodies_of(&self.steps[step], self.context.degree())
+        let (Steps::Exact(steps) | Steps::Rounded { bodies: steps, .. }) = &self.steps;
+        bodies_of(&steps[step], self.context.degree())
     }
 
     /// A step of a key from the seed of its masks and its bodies, in the order of
@@ -56,7 +57,7 @@ impl BootstrapKey {
             unroll: literal.unroll,
             dimension: literal.lwe_dimension,
             masks,
-            steps: PackedMatrix::gather(steps),
+            steps: Steps::new(params.context(), PackedMatrix::gather(steps)),
         })
     }
 

@@ -28,7 +28,7 @@
 //! magnitude up to `B` are exact if `T·B ≤ 2^(51+K)` and `T·2^(K−1) ≤ 2^52`: with `K = ⌈log2 B / 2⌉ + 1`,
 //! `T = 2^(53−K)`: 4096 terms of 40-bit primes, 64 of 46-bit ones, 4 of 50-bit ones.
 
-use super::lanes::Doubles;
+use super::lanes::{Doubles, Reals};
 use crate::modulus::{Modulus, Shoup};
 
 /// Primes below this many bits are served.
@@ -41,7 +41,7 @@ const MAGIC: f64 = (3u64 << 51) as f64;
 pub(crate) type Pair = [f64; 2];
 
 /// A factor and its quotient, in lanes.
-pub(crate) type Factor<L> = (<L as Doubles>::V, <L as Doubles>::V);
+pub(crate) type Factor<L> = (<L as Reals>::V, <L as Reals>::V);
 
 /// The pair of the residue `w`.
 pub(crate) fn pair(q: &Modulus, w: u64) -> Pair {

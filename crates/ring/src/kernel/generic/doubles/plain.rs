@@ -1,7 +1,7 @@
 //! The shape of two lanes in plain Rust, so that what Arm runs is tested on every machine.
 
 use super::DoubleLimb;
-use super::lanes::{Doubles, Packing};
+use super::lanes::{Doubles, Packing, Reals};
 use crate::kernel::contract::{LimbKernels, Rows, RowsMut};
 use crate::kernel::generic::scalar::ScalarLimb;
 use crate::kernel::generic::{limb_kernels_of, without_features};
@@ -17,10 +17,9 @@ fn map(x: [f64; 2], y: [f64; 2], op: impl Fn(f64, f64) -> f64) -> [f64; 2] {
     [op(x[0], y[0]), op(x[1], y[1])]
 }
 
-impl Doubles for Plain {
+impl Reals for Plain {
     type V = [f64; 2];
     const PARTS: usize = 4;
-    const RADIX: usize = 3;
 
     fn splat(self, x: f64) -> [f64; 2] {
         [x; 2]
@@ -43,6 +42,33 @@ impl Doubles for Plain {
             x as u64
         });
     }
+    fn add(self, x: [f64; 2], y: [f64; 2]) -> [f64; 2] {
+        map(x, y, |x, y| x + y)
+    }
+    fn sub(self, x: [f64; 2], y: [f64; 2]) -> [f64; 2] {
+        map(x, y, |x, y| x - y)
+    }
+    fn mul(self, x: [f64; 2], y: [f64; 2]) -> [f64; 2] {
+        map(x, y, |x, y| x * y)
+    }
+    fn mul_add(self, x: [f64; 2], y: [f64; 2], z: [f64; 2]) -> [f64; 2] {
+        [x[0].mul_add(y[0], z[0]), x[1].mul_add(y[1], z[1])]
+    }
+    fn neg_mul_add(self, x: [f64; 2], y: [f64; 2], z: [f64; 2]) -> [f64; 2] {
+        self.mul_add(x.map(|x| -x), y, z)
+    }
+    fn add_if_negative(self, x: [f64; 2], y: [f64; 2]) -> [f64; 2] {
+        map(x, y, |x, y| if x < 0.0 { x + y } else { x })
+    }
+    fn transpose(self, mut v: [[f64; 2]; 8]) -> [[f64; 2]; 8] {
+        (v[0], v[1]) = ([v[0][0], v[1][0]], [v[0][1], v[1][1]]);
+        v
+    }
+}
+
+impl Doubles for Plain {
+    const RADIX: usize = 3;
+
     fn load_halves(self, x: &[u64; 8], part: usize) -> [[f64; 2]; 2] {
         let [a, b]: [u64; 2] = x.as_chunks().0[part];
         [[(a >> 32) as f64, (b >> 32) as f64], [a as u32, b as u32].map(f64::from)]
@@ -58,30 +84,8 @@ impl Doubles for Plain {
         let words = packing.index.map(|i| if i < 16 { sixteen[usize::from(i)] } else { 0 });
         words.as_chunks::<8>().0.iter().map(|x| u64::from_le_bytes(*x) as f64).collect::<Vec<_>>().try_into().unwrap()
     }
-    fn add(self, x: [f64; 2], y: [f64; 2]) -> [f64; 2] {
-        map(x, y, |x, y| x + y)
-    }
-    fn sub(self, x: [f64; 2], y: [f64; 2]) -> [f64; 2] {
-        map(x, y, |x, y| x - y)
-    }
-    fn mul(self, x: [f64; 2], y: [f64; 2]) -> [f64; 2] {
-        map(x, y, |x, y| x * y)
-    }
-    fn mul_add(self, x: [f64; 2], y: [f64; 2], z: [f64; 2]) -> [f64; 2] {
-        [x[0].mul_add(y[0], z[0]), x[1].mul_add(y[1], z[1])]
-    }
     fn mul_sub(self, x: [f64; 2], y: [f64; 2], z: [f64; 2]) -> [f64; 2] {
         self.mul_add(x, y, z.map(|z| -z))
-    }
-    fn neg_mul_add(self, x: [f64; 2], y: [f64; 2], z: [f64; 2]) -> [f64; 2] {
-        self.mul_add(x.map(|x| -x), y, z)
-    }
-    fn add_if_negative(self, x: [f64; 2], y: [f64; 2]) -> [f64; 2] {
-        map(x, y, |x, y| if x < 0.0 { x + y } else { x })
-    }
-    fn transpose(self, mut v: [[f64; 2]; 8]) -> [[f64; 2]; 8] {
-        (v[0], v[1]) = ([v[0][0], v[1][0]], [v[0][1], v[1][1]]);
-        v
     }
 }
 

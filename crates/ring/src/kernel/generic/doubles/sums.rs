@@ -2,7 +2,7 @@
 
 use super::DoubleLimb;
 use super::arith::{Arith, Split, Sum, pair};
-use super::lanes::Doubles;
+use super::lanes::{Doubles, Reals};
 use crate::packed::{BLOCK, PackedBlocks, Width};
 
 /// The sums of eight words, a register each for as many as there are.
@@ -49,7 +49,7 @@ impl<L: Doubles> Adder<L> {
 }
 
 /// Eight residues, in as many registers as it takes.
-type Registers<L> = [<L as Doubles>::V; 4];
+type Registers<L> = [<L as Reals>::V; 4];
 
 #[inline(always)]
 fn load<L: Doubles>(l: L, words: &[u64; 8]) -> Registers<L> {

@@ -1,7 +1,7 @@
 //! Registers of four doubles.
 
 use super::super::tokens::{Avx2, with_avx2};
-use crate::kernel::generic::doubles::lanes::{Doubles, Packing};
+use crate::kernel::generic::doubles::lanes::{Doubles, Packing, Reals};
 use std::arch::x86_64::*;
 
 /// The bits of 2^52, whose lowest ones are those of a small integer that is added.
@@ -110,10 +110,9 @@ pub(super) fn transpose(v: [__m256d; 8]) -> [__m256d; 8] {
     ]
 }
 
-impl Doubles for Avx2 {
+impl Reals for Avx2 {
     type V = __m256d;
     const PARTS: usize = 2;
-    const RADIX: usize = 3;
 
     with_avx2! { this: Avx2;
         fn splat(x: f64) -> __m256d = _mm256_set1_pd(x);
@@ -121,19 +120,26 @@ impl Doubles for Avx2 {
         fn store(x: &mut [u64; 8], part: usize, v: __m256d) = store_half(x, part, _mm256_castpd_si256(v));
         fn load_words(x: &[u64; 8], part: usize) -> __m256d = from_words(load_half(x, part));
         fn store_words(x: &mut [u64; 8], part: usize, v: __m256d) = store_half(x, part, to_words(v));
+        fn add(x: __m256d, y: __m256d) -> __m256d = _mm256_add_pd(x, y);
+        fn sub(x: __m256d, y: __m256d) -> __m256d = _mm256_sub_pd(x, y);
+        fn mul(x: __m256d, y: __m256d) -> __m256d = _mm256_mul_pd(x, y);
+        fn mul_add(x: __m256d, y: __m256d, z: __m256d) -> __m256d = _mm256_fmadd_pd(x, y, z);
+        fn neg_mul_add(x: __m256d, y: __m256d, z: __m256d) -> __m256d = _mm256_fnmadd_pd(x, y, z);
+        fn add_if_negative(x: __m256d, y: __m256d) -> __m256d = add_if_negative(x, y);
+        fn transpose(v: [__m256d; 8]) -> [__m256d; 8] = transpose(v);
+        fn prefetch(line: *const u8) = _mm_prefetch::<_MM_HINT_T0>(line.cast());
+    }
+}
+
+impl Doubles for Avx2 {
+    const RADIX: usize = 3;
+
+    with_avx2! { this: Avx2;
         fn load_halves(x: &[u64; 8], part: usize) -> [__m256d; 2] = halves(load_half(x, part));
         fn join_bytes(low: &[u32; 8], high: &[u8; 8], part: usize) -> __m256d = join_bytes(low, high, part);
         fn join_shorts(low: &[u32; 8], high: &[u16; 8], part: usize) -> __m256d = join_shorts(low, high, part);
         fn unpack(bytes: &[u8; 64], packing: &Packing, part: usize) -> __m256d
             = from_words(unpack_words(bytes, packing, part));
-        fn add(x: __m256d, y: __m256d) -> __m256d = _mm256_add_pd(x, y);
-        fn sub(x: __m256d, y: __m256d) -> __m256d = _mm256_sub_pd(x, y);
-        fn mul(x: __m256d, y: __m256d) -> __m256d = _mm256_mul_pd(x, y);
-        fn mul_add(x: __m256d, y: __m256d, z: __m256d) -> __m256d = _mm256_fmadd_pd(x, y, z);
         fn mul_sub(x: __m256d, y: __m256d, z: __m256d) -> __m256d = _mm256_fmsub_pd(x, y, z);
-        fn neg_mul_add(x: __m256d, y: __m256d, z: __m256d) -> __m256d = _mm256_fnmadd_pd(x, y, z);
-        fn add_if_negative(x: __m256d, y: __m256d) -> __m256d = add_if_negative(x, y);
-        fn transpose(v: [__m256d; 8]) -> [__m256d; 8] = transpose(v);
-        fn prefetch(line: *const u8) = _mm_prefetch::<_MM_HINT_T0>(line.cast());
     }
 }

@@ -5,7 +5,7 @@ use super::super::lanes::{load, store};
 use super::super::tokens::{Avx512, with_avx512};
 use crate::kernel::features::Proof;
 use crate::kernel::generic::doubles::DoubleLimb;
-use crate::kernel::generic::doubles::lanes::{Doubles, Packing};
+use crate::kernel::generic::doubles::lanes::{Doubles, Packing, Reals};
 use crate::kernel::generic::limb_kernels_of;
 use crate::kernel::generic::vectors::lanes::Lanes;
 use std::arch::x86_64::*;
@@ -38,10 +38,9 @@ fn add_if_negative(x: __m512d, y: __m512d) -> __m512d {
     _mm512_mask_add_pd(x, negative, x, y)
 }
 
-impl Doubles for Avx512 {
+impl Reals for Avx512 {
     type V = __m512d;
     const PARTS: usize = 1;
-    const RADIX: usize = 3;
 
     with_avx512! { this: Avx512;
         fn splat(x: f64) -> __m512d = _mm512_set1_pd(x);
@@ -49,22 +48,29 @@ impl Doubles for Avx512 {
         fn store(x: &mut [u64; 8], part: usize, v: __m512d) = store(x, _mm512_castpd_si512(v));
         fn load_words(x: &[u64; 8], part: usize) -> __m512d = _mm512_cvtepi64_pd(load(x));
         fn store_words(x: &mut [u64; 8], part: usize, v: __m512d) = store(x, _mm512_cvtpd_epi64(v));
+        fn add(x: __m512d, y: __m512d) -> __m512d = _mm512_add_pd(x, y);
+        fn sub(x: __m512d, y: __m512d) -> __m512d = _mm512_sub_pd(x, y);
+        fn mul(x: __m512d, y: __m512d) -> __m512d = _mm512_mul_pd(x, y);
+        fn mul_add(x: __m512d, y: __m512d, z: __m512d) -> __m512d = _mm512_fmadd_pd(x, y, z);
+        fn neg_mul_add(x: __m512d, y: __m512d, z: __m512d) -> __m512d = _mm512_fnmadd_pd(x, y, z);
+        fn add_if_negative(x: __m512d, y: __m512d) -> __m512d = add_if_negative(x, y);
+        fn transpose(v: [__m512d; 8]) -> [__m512d; 8]
+            = Lanes::transpose(this, v.map(|x| _mm512_castpd_si512(x))).map(|x| _mm512_castsi512_pd(x));
+        fn prefetch(line: *const u8) = _mm_prefetch::<_MM_HINT_T0>(line.cast());
+    }
+}
+
+impl Doubles for Avx512 {
+    const RADIX: usize = 3;
+
+    with_avx512! { this: Avx512;
         fn load_halves(x: &[u64; 8], part: usize) -> [__m512d; 2] = halves(load(x));
         fn join_bytes(low: &[u32; 8], high: &[u8; 8], part: usize) -> __m512d
             = join(low, _mm512_cvtepu8_epi64(_mm_cvtsi64_si128(i64::from_le_bytes(*high))));
         fn join_shorts(low: &[u32; 8], high: &[u16; 8], part: usize) -> __m512d
             = join(low, _mm512_cvtepu16_epi64(bytemuck::cast(*high)));
         fn unpack(bytes: &[u8; 64], packing: &Packing, part: usize) -> __m512d = unpack(bytes, packing);
-        fn add(x: __m512d, y: __m512d) -> __m512d = _mm512_add_pd(x, y);
-        fn sub(x: __m512d, y: __m512d) -> __m512d = _mm512_sub_pd(x, y);
-        fn mul(x: __m512d, y: __m512d) -> __m512d = _mm512_mul_pd(x, y);
-        fn mul_add(x: __m512d, y: __m512d, z: __m512d) -> __m512d = _mm512_fmadd_pd(x, y, z);
         fn mul_sub(x: __m512d, y: __m512d, z: __m512d) -> __m512d = _mm512_fmsub_pd(x, y, z);
-        fn neg_mul_add(x: __m512d, y: __m512d, z: __m512d) -> __m512d = _mm512_fnmadd_pd(x, y, z);
-        fn add_if_negative(x: __m512d, y: __m512d) -> __m512d = add_if_negative(x, y);
-        fn transpose(v: [__m512d; 8]) -> [__m512d; 8]
-            = Lanes::transpose(this, v.map(|x| _mm512_castpd_si512(x))).map(|x| _mm512_castsi512_pd(x));
-        fn prefetch(line: *const u8) = _mm_prefetch::<_MM_HINT_T0>(line.cast());
     }
 }
 
