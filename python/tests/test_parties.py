@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sudare as sd
+from test_documents import GUIDE, blocks, commands
 
 NAMES = ["north", "south", "west"]
 
@@ -96,3 +97,17 @@ def test_what_is_not_shared_is_refused(plan: sd.Plan, tmp_path: Path) -> None:
         sd.plan(lambda A: A + 1.0, A=spec, error=1e-4, parties=3, threshold=2)
     with pytest.raises(sd.PlanError, match="threshold from 2"):
         sd.plan(lambda A: A + 1.0, A=spec, error=1e-4, parties=3, threshold=4, release=sd.Release(2))
+
+
+def test_the_commands_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's commands, one after the other, in a folder where its plan was made."""
+    page = GUIDE / "4-operating" / "06-several-parties.md"
+    monkeypatch.chdir(tmp_path)
+    exec(blocks(page, "python")[0][1], {})
+    x = {name: np.full((2, 3), value) for name, value in zip(NAMES, (0.25, 0.5, -0.125), strict=True)}
+    for name, values in x.items():
+        np.savetxt(f"{name}.csv", values, delimiter=",")
+    for _, code in blocks(page, "sh"):
+        if code.startswith("sudare "):
+            commands(code, tmp_path)
+    assert np.abs(np.loadtxt("sum.csv", delimiter=",") - 0.625).max() < 1e-6
