@@ -200,6 +200,7 @@ impl Member {
     /// `PartyError::UsedUp`; [`MatrixError::WrongPlan`]; `RlweError::NotAsComputed` for a result that states a smaller error than the plan.
     pub fn share(&mut self, value: &Encrypted, request: Option<&Request>) -> Result<Request, MatrixError> {
         self.own()?;
+        self.secret_shares()?;
         if let Some(request) = request {
             self.room.ask(value, request)?;
         }
