@@ -72,11 +72,19 @@ class Parties:
         return PublicClient(self._plan, self._room.public_bytes(), threads=threads)
 
     def request(self, x: Encrypted) -> tuple[list[str], list[str]] | None:
-        """Who was asked to decrypt a result, and for whom; None where nobody was."""
+        """Who was asked to decrypt a result, and for whom; None where nobody was.
+
+        Raises `FormatError` for a request that was damaged, `UnsupportedError` for what is no result of the
+        plan.
+        """
         return self._room.request(_only(x))
 
     def unanswered(self, x: Encrypted) -> list[str]:
-        """Parties that were asked to decrypt a result and have not answered."""
+        """Parties that were asked to decrypt a result and have not answered.
+
+        Raises `FormatError` for a request that was damaged, `UnsupportedError` for what is no result of the
+        plan.
+        """
         return self._room.unanswered(_only(x))
 
     def __repr__(self) -> str:
