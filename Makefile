@@ -67,9 +67,8 @@ demo-server: release ## the same on a server of its own, over HTTP: `sudare serv
 	cargo build --locked --quiet --release -p sudare-cli
 	@SUDARE=$(abspath $(TARGET))/release/sudare $(BIN)/python python/examples/demo_server.py
 
-demo-parties: $(BIN)/.demo | prerequisites ## three hospitals, each a process, test features of real tumours: any two decrypt, one is killed on the way
-	cargo run --locked --quiet --release -p sudare-store --example parties -- \
-	  "$$($(BIN)/python -c 'import sklearn.datasets as d; print(d.__path__[0])')/data/breast_cancer.csv"
+demo-parties: release ## three hospitals, each a process, and a server: t-tests and a regression on real tumours; any two decrypt, one is killed on the way
+	@$(BIN)/python python/examples/demo_parties.py
 
 demo-genome: | prerequisites ## a private search in a real haplotype panel by three protocols, compared with the plain one
 	cargo run --locked --quiet --release -p sudare-genome --example demo

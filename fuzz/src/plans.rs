@@ -3,8 +3,9 @@
 use super::mutation::{self, Random};
 use sudare_expr::{Expr, InputSpec};
 use sudare_plan::resealed_for_tests;
-use sudare_plan::{CostModel, Goal, Plan, Planner};
+use sudare_plan::{CostModel, Goal, Plan, Planner, Sharing};
 use sudare_ring::Kinded;
+use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::Security;
 
 /// Plans of every kind of program.
@@ -27,6 +28,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
         {"op": "transpose", "operands": [7]}, {"op": "sum", "axis": 0, "operands": [8]},
         {"op": "repeat", "axis": 0, "size": 2, "operands": [9]}, {"op": "neg", "operands": [10]}], "output": 11}"#;
     let function = Expr::from_json(function).expect("it has a value");
+    let shared = Goal {
+        release: ReleasePolicy::new(5, 20).ok(),
+        sharing: Some(Sharing { parties: 3, threshold: 2 }),
+        ..Goal::new(product.clone(), 1e-2)
+    };
     let goals = [
         (Goal::new(product.clone(), 1e-4), Some("coefficient")),
         (Goal::new(product.clone(), 1e-4), Some("tiled")),
@@ -34,6 +40,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         (Goal::new(exact, 0.0), None),
         (Goal::new(function, 1e-2), None),
         (Goal::moments(50, vec![1.0, 20.0, 3.0]).expect("it is a table"), None),
+        (shared, None),
     ];
     let text = |(goal, method): (Goal, Option<&str>)| {
         let plan = planner(method).plan(&goal).unwrap_or_else(|e| panic!("{method:?}: {e}"));

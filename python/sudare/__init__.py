@@ -69,6 +69,7 @@ from ._models import (
     compile,  # noqa: A004
 )
 from ._moments import Moments, table
+from ._parties import Parties, Party, combine
 from ._plan import Plan, plan
 from ._plot import Picture
 from ._polynomial import Polynomial, fit
@@ -118,6 +119,8 @@ __all__ = [
     "ModelServer",
     "Moments",
     "OutOfMemoryError",
+    "Parties",
+    "Party",
     "Picture",
     "Plan",
     "PlanError",
@@ -146,6 +149,7 @@ __all__ = [
     "bits",
     "bounded",
     "ckks",
+    "combine",
     "compile",
     "context",
     "devices",

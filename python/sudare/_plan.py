@@ -259,6 +259,8 @@ def plan(
     method: str | None = None,
     compact: bool = False,
     release: Release | None = None,
+    parties: int | None = None,
+    threshold: int | None = None,
     bootstrap: str | None = None,
     **inputs: Any,
 ) -> Plan:
@@ -272,6 +274,10 @@ def plan(
     method instead of leaving the choice to the planner. With `compact` results take few bytes and
     still have the wanted error, for more time and keys. With a `release`, so many results will be
     shown to others: `error` is then that of a released result, the noise that it takes included.
+
+    With `parties` and a `threshold` so many parties hold the key together, and any `threshold` of them
+    decrypt (`sudare.Party`). Each decryption is a `release`, which has to be declared, and `error` is what is
+    left with all noise of the parties. Such plans are of real matrices and refresh nothing.
 
     With `bootstrap="auto"` values may be refreshed where levels end, if that is cheaper than a ring with
     levels for everything: the planner places refreshes by a shortest path over operations and levels, for
@@ -296,7 +302,8 @@ def plan(
 
     Raises `PlanError` with what the nearest miss would need.
     """
-    for name, value in {"error": error, "batch": batch, "threads": threads, "memory": memory}.items():
+    own = {"error": error, "batch": batch, "threads": threads, "memory": memory}
+    for name, value in {**own, "parties": parties, "threshold": threshold}.items():
         if isinstance(value, Spec):
             raise PlanError(
                 f"{name} is a setting of sudare.plan; call the function's argument something else"
@@ -322,6 +329,7 @@ def plan(
         "compact": bool(compact),
         "release": declared(release),
         "bootstrap": _sets(bootstrap),
+        "sharing": _sharing(parties, threshold),
     }
 
     def of(rows: int, by_elements: bool = False, bound: float | None = None) -> Plan:
@@ -412,6 +420,17 @@ def _finite(error: Any) -> float:
     if not math.isfinite(found):
         raise PlanError(f"error is a finite number above zero, 1e-4 for example, not {found}")
     return found
+
+
+def _sharing(parties: int | None, threshold: int | None) -> tuple[int, int] | None:
+    """How many parties hold the key, and how many of them decrypt."""
+    if (parties is None) != (threshold is None):
+        raise PlanError(
+            "say how many parties hold the key and how many of them decrypt: parties=3, threshold=2"
+        )
+    if parties is None or threshold is None:
+        return None
+    return count(parties, "parties"), count(threshold, "threshold")
 
 
 def _sets(bootstrap: str | None) -> list[str]:

@@ -3,6 +3,7 @@
 use crate::commands::bits_args::Bits;
 use crate::commands::genome_args::Genome;
 use crate::commands::index_args::Index;
+use crate::commands::party_args::Party;
 use crate::commands::serve_args::{Far, Health, Serve, Tokens};
 use crate::files::Existing;
 use clap::{Args as Arguments, Parser, Subcommand};
@@ -73,6 +74,9 @@ pub enum Command {
     /// Encrypted search among vectors
     #[command(subcommand)]
     Index(Index),
+    /// Keys that several parties hold together: any so many of them decrypt, nobody alone
+    #[command(subcommand)]
+    Party(Party),
     /// Compute for others over HTTP, without any secret key
     Serve(Serve),
     /// Tokens of the tenants of `sudare serve`
@@ -114,6 +118,7 @@ impl Command {
             Self::Bits(a) => a.files(),
             Self::Genome(a) => a.files(),
             Self::Index(a) => a.files(),
+            Self::Party(a) => a.files(),
             // A server's files are its own; a token's file is read and written.
             Self::Serve(_) | Self::Token(_) | Self::Health(_) => Default::default(),
         }
@@ -157,6 +162,12 @@ pub struct Plan {
     /// hides their errors, as 10 or 10,30 [default bits: 30]. --error is then that of a released result
     #[arg(long, value_parser = release, value_name = "COUNT[,BITS]")]
     pub release: Option<ReleasePolicy>,
+    /// So many parties hold the key together (see `sudare party`); every decryption is a release
+    #[arg(long, value_name = "N", requires_all = ["threshold", "release"])]
+    pub parties: Option<u32>,
+    /// How many of the parties decrypt
+    #[arg(long, value_name = "T", requires = "parties")]
+    pub threshold: Option<u32>,
     /// Only this method
     #[arg(long, value_name = "NAME")]
     pub method: Option<String>,

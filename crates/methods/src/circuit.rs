@@ -37,10 +37,6 @@ fn is_last(expr: &Expr, node: usize) -> bool {
     node == expr.output() && !expr.nodes().iter().any(|n| n.operands.contains(&node))
 }
 
-fn options(expr: &Expr, node: usize) -> Improvements {
-    Improvements { clean_output: !is_last(expr, node), ..Improvements::ALL }
-}
-
 /// Whether two scales are one to the evaluator.
 pub fn same_scale(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < (-44f64).exp2()
@@ -86,6 +82,8 @@ pub struct Graph {
     pub layouts: Vec<TileLayout>,
     /// Whether the operands of a node depend on no common input, so that their errors are independent.
     unrelated: Vec<bool>,
+    /// Whether others see all slots of the result, so that nothing may be left beside it.
+    shown: bool,
 }
 
 impl Graph {
@@ -107,7 +105,17 @@ impl Graph {
             inputs.push(all);
             unrelated.push(apart);
         }
-        Ok(Self { layouts, unrelated })
+        Ok(Self { layouts, unrelated, shown: false })
+    }
+
+    /// The same where others see all slots of the result: nothing is left beside its elements.
+    #[must_use]
+    pub fn shown(self, shown: bool) -> Self {
+        Self { shown, ..self }
+    }
+
+    fn options(&self, expr: &Expr, node: usize) -> Improvements {
+        Improvements { clean_output: self.shown || !is_last(expr, node), ..Improvements::ALL }
     }
 }
 
@@ -129,7 +137,7 @@ impl<B: Backend> Prepared<B> {
     pub fn new(e: &Evaluator<B>, expr: &Expr, graph: &Graph, at: usize, level: usize) -> Result<Self, MatrixError> {
         Ok(match expr.nodes()[at].parts() {
             (Operation::Matmul, _) => {
-                let plan = cube_plan(e.params().literal(), graph.layouts[at].tile, options(expr, at), level)?;
+                let plan = cube_plan(e.params().literal(), graph.layouts[at].tile, graph.options(expr, at), level)?;
                 Self::Cube(Box::new(Cube::prepare(e, plan)?))
             }
             (Operation::Transpose, &[of]) => {

@@ -6,6 +6,7 @@ use sudare_expr::ExprError;
 use sudare_he::HeError;
 use sudare_ring::{ErrorKind, Kinded, RingError};
 use sudare_rlwe::RlweError;
+use sudare_rlwe::multiparty::PartyError;
 use sudare_rlwe::wire::WireError;
 use sudare_store::StoreError;
 
@@ -197,6 +198,12 @@ impl Kinded for MatrixError {
 
 impl From<RlweError> for MatrixError {
     fn from(error: RlweError) -> Self {
+        Self::He(error.into())
+    }
+}
+
+impl From<PartyError> for MatrixError {
+    fn from(error: PartyError) -> Self {
         Self::He(error.into())
     }
 }

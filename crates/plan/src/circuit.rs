@@ -9,11 +9,12 @@
 
 use super::program::{self, CkksEngine, NodeSize, Refreshes};
 use super::refresh::{Refresh, RefreshSpec};
-use super::{Goal, too_small};
+use super::{Goal, shared, too_small};
 use serde::{Deserialize, Serialize};
 use sudare_expr::{Expr, Matrix};
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
+use sudare_he::ckks::spread;
 use sudare_he::ckks::{
     Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Expected, Params, ParamsLiteral, Plaintext,
 };
@@ -26,7 +27,7 @@ use sudare_methods::tables::Tables;
 use sudare_methods::{rounding, sizing};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::EvalKeys;
-use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
+use sudare_rlwe::security::{Security, max_log_qp};
 use sudare_rlwe::simulated::{Ledger, Simulated};
 use sudare_rlwe::work::Work;
 
@@ -38,6 +39,8 @@ const TILES: [usize; 6] = [4, 8, 16, 32, 64, 128];
 const MAX_DEPTH: usize = 48;
 /// Most bits of a prime.
 const MAX_PRIME_BITS: u32 = 60;
+/// Scales that are tried. Doubles hold 53 bits of a value at any; the largest are for the noise of several parties over what is only added.
+const SCALES: [u32; 15] = [49, 46, 43, 40, 37, 34, 31, 52, 55, 58, 60, 66, 72, 80, 88];
 
 /// A circuit on tiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +65,8 @@ struct Node {
     noise: (f64, f64),
     /// Largest error of its elements once they are decrypted and read.
     error: f64,
+    /// The norm that its error polynomials are expected to stay under.
+    norm: f64,
 }
 
 /// Such a run of a whole circuit.
@@ -87,6 +92,17 @@ impl Run {
         graph: &Graph,
         refresh: Option<(&Refresh, &[usize])>,
     ) -> Result<Self, MatrixError> {
+        Self::from_inputs(expr, params, graph, refresh, |e, at, count| e.encryptions(at, count))
+    }
+
+    /// Runs it from inputs as they are given.
+    fn from_inputs(
+        expr: &Expr,
+        params: &Params,
+        graph: &Graph,
+        refresh: Option<(&Refresh, &[usize])>,
+        input: impl Fn(&Evaluator<Simulated>, EncodeAt, usize) -> Result<CiphertextOf<Simulated>, HeError>,
+    ) -> Result<Self, MatrixError> {
         let e = Evaluator::with_backend(params, Simulated::new(params))?;
         let top = refresh.map_or(params.max_level(), |(refresh, _)| refresh.top());
         let floor = refresh.map_or(0, |(refresh, _)| refresh.floor());
@@ -96,7 +112,7 @@ impl Run {
         for (at, node) in expr.nodes().iter().enumerate() {
             let (max_abs, count) = (expr.info(at).max_abs, graph.layouts[at].ciphertexts());
             let computed = match node.operation.input() {
-                Some(_) => e.encryptions(EncodeAt { level: top, scale: params.scale(), max_abs }, count)?,
+                Some(_) => input(&e, EncodeAt { level: top, scale: params.scale(), max_abs }, count)?,
                 None => {
                     let operands: Vec<_> = node.operands.iter().map(|of| std::slice::from_ref(&values[*of])).collect();
                     let level = operands.iter().map(|c| c[0].level()).min().unwrap_or(top);
@@ -127,6 +143,7 @@ impl Run {
                 scale: value.scale(),
                 noise: (before, noise_of(&value)),
                 error: value.spread().largest() / value.scale() + read,
+                norm: shared::norm(&value.spread()),
             });
             done = now;
             values.push(value);
@@ -191,6 +208,16 @@ pub(crate) struct CircuitFigures {
     output: usize,
     results: Vec<usize>,
     batch: usize,
+    /// Where several parties hold the key.
+    flooding: Option<Flooding>,
+}
+
+/// What several parties decrypt.
+struct Flooding {
+    /// The norm that error polynomials of the result are expected to stay under: what noise has to hide.
+    norm: f64,
+    /// What the noise adds to the error of the result.
+    added: f64,
 }
 
 impl CircuitFigures {
@@ -207,13 +234,14 @@ impl CircuitFigures {
             Some(written) => (Some(refreshing(goal, tile, written, literal)?), written.after.clone()),
             None => (None, Vec::new()),
         };
-        let (params, graph) = (literal.build()?, Graph::new(expr, literal, tile)?);
+        let (params, graph) = (literal.build()?, graph(goal, literal, tile)?);
         let by = refresh.as_ref().map(|refresh| (refresh, after.as_slice()));
         let run = Run::new(expr, &params, &graph, by).map_err(|e| match e {
             MatrixError::He(HeError::TooLarge { .. }) => too_small(literal),
             e => e,
         })?;
         Ok(Self {
+            flooding: flooding(goal, &params, &graph)?,
             params,
             graph,
             work: run.work() * goal.batch as f64,
@@ -270,11 +298,11 @@ impl program::ProgramFigures for CircuitFigures {
     }
 
     fn error(&self) -> f64 {
-        largest_error(&self.nodes, self.results.iter().copied())
+        largest_error(&self.nodes, self.results.iter().copied()) + added(&self.flooding)
     }
 
     fn node_error(&self, node: usize) -> Option<f64> {
-        Some(self.nodes[node].error)
+        Some(self.nodes[node].error + if node == self.output { added(&self.flooding) } else { 0.0 })
     }
 
     fn size(&self, node: usize) -> Option<NodeSize> {
@@ -286,6 +314,32 @@ impl program::ProgramFigures for CircuitFigures {
 /// The largest error of several values.
 fn largest_error(nodes: &[Node], of: impl Iterator<Item = usize>) -> f64 {
     of.map(|node| nodes[node].error).fold(0.0, f64::max)
+}
+
+/// What several parties decrypt, if it is theirs. What doubles round an input by depends on no key, and is nothing to hide.
+fn flooding(goal: &Goal, params: &Params, graph: &Graph) -> Result<Option<Flooding>, MatrixError> {
+    if goal.sharing.is_none() {
+        return Ok(None);
+    }
+    let rounded = |e: &Evaluator<Simulated>, at: EncodeAt, count: usize| {
+        let fresh = e.encryptions(at, count)?;
+        let spread = fresh.spread().plus(-spread::doubles(params, at));
+        Ok(fresh.with_spread(spread))
+    };
+    let run = Run::from_inputs(&goal.expression, params, graph, None, rounded)?;
+    let output = goal.expression.output();
+    let (norm, scale) = (run.nodes[output].norm, run.nodes[output].scale);
+    let count = graph.layouts[output].ciphertexts() * goal.batch;
+    Ok(Some(Flooding { norm, added: shared::added(goal, params, count, (norm, scale)) }))
+}
+
+fn added(flooding: &Option<Flooding>) -> f64 {
+    flooding.as_ref().map_or(0.0, |flooding| flooding.added)
+}
+
+/// What is known of a goal's nodes for tiles of a side.
+fn graph(goal: &Goal, literal: &ParamsLiteral, tile: usize) -> Result<Graph, MatrixError> {
+    Ok(Graph::new(&goal.expression, literal, tile)?.shown(goal.sharing.is_some()))
 }
 
 /// The refreshes of a specification, if its parameters are the set's and every node that it names can be one's.
@@ -344,23 +398,27 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
     for tile in tiles(expr) {
         let headroom = largest_value(expr, tile).log2().ceil() as u32 + 3;
         let mut best: Option<(f64, CircuitSpec)> = None;
-        for scale in [49, 46, 43, 40, 37, 34, 31, 52, 55, 58, 60] {
+        for scale in SCALES {
             // Scales past the fast kernels' primes are for what the others cannot reach.
             if scale > sizing::PRIME_BITS && best.is_some() {
                 break;
             }
             let first = first_primes(scale + headroom);
-            let Some(depth) = depth(expr, tile, (&first, scale)) else { continue };
+            // No prime is as large as a larger scale, and so nothing is rescaled by one.
+            let depth = if scale > MAX_PRIME_BITS { Some(0) } else { depth(goal, tile, (&first, scale)) };
+            let Some(depth) = depth else { continue };
             for special in 1..=3usize {
                 let Some(literal) = literal(goal, least_ring(tile, expr), (&first, scale), depth, special) else {
                     continue;
                 };
                 let run = || {
-                    let (params, graph) = (literal.build()?, Graph::new(expr, &literal, tile)?);
-                    Run::new(expr, &params, &graph, None)
+                    let (params, graph) = (literal.build()?, graph(goal, &literal, tile)?);
+                    let run = Run::new(expr, &params, &graph, None)?;
+                    let added = added(&flooding(goal, &params, &graph)?);
+                    Ok::<_, MatrixError>((largest_error(&run.nodes, expr.results()) + added, run))
                 };
-                let Ok(run) = run() else { continue };
-                if largest_error(&run.nodes, expr.results()) <= wanted {
+                let Ok((error, run)) = run() else { continue };
+                if error <= wanted {
                     let cost = price(&(run.work() * goal.batch as f64), literal.log_n);
                     if best.as_ref().is_none_or(|(c, _)| cost < *c) {
                         best = Some((cost, CircuitSpec { tile, params: literal, refresh: None }));
@@ -374,27 +432,29 @@ pub(super) fn candidates(goal: &Goal, price: impl Fn(&Work, u32) -> f64) -> Vec<
 }
 
 /// Levels that an expression takes, with primes of `scale` bits above the first ones.
-fn depth(expr: &Expr, tile: usize, (first, scale): (&[u32], u32)) -> Option<usize> {
+fn depth(goal: &Goal, tile: usize, (first, scale): (&[u32], u32)) -> Option<usize> {
+    let expr = &goal.expression;
     let literal = ParamsLiteral {
         rlwe: sudare_rlwe::params::ParamsLiteral {
             log_n: least_ring(tile, expr),
             q_bits: first.iter().copied().chain(std::iter::repeat_n(scale, MAX_DEPTH)).collect(),
             p_bits: vec![MAX_PRIME_BITS],
             digit_limbs: 1,
-            secret: SecretDistribution::Ternary,
+            secret: goal.secret(),
             security: Security::Insecure,
         },
         log_scale: scale,
     };
-    let (params, graph) = (literal.build().ok()?, Graph::new(expr, &literal, tile).ok()?);
+    let (params, graph) = (literal.build().ok()?, graph(goal, &literal, tile).ok()?);
     let depth = Run::new(expr, &params, &graph, None).ok()?.depth;
     // A second low prime is a level that nothing is rescaled by.
     (depth <= MAX_DEPTH).then_some(depth)
 }
 
-/// The primes that hold a result of `bits` bits: one, or two of half its size.
+/// The primes that hold a result of `bits` bits: as few as do, all of a size.
 fn first_primes(bits: u32) -> Vec<u32> {
-    if bits <= MAX_PRIME_BITS { vec![bits] } else { vec![bits.div_ceil(2); 2] }
+    let count = bits.div_ceil(MAX_PRIME_BITS);
+    vec![bits.div_ceil(count); count as usize]
 }
 
 /// The least ring that holds a chain of `depth` primes above the first ones.
@@ -412,15 +472,15 @@ fn literal(
     let digit = q_bits.chunks(special).map(|d| d.iter().sum::<u32>()).max()?;
     let bits = digit.div_ceil(special as u32);
     let total = q_bits.iter().sum::<u32>() + bits * special as u32;
-    let log_n = (least..=17)
-        .find(|n| max_log_qp(*n, SecretDistribution::Ternary, goal.security).is_some_and(|limit| total <= limit))?;
+    let log_n =
+        (least..=17).find(|n| max_log_qp(*n, goal.secret(), goal.security).is_some_and(|limit| total <= limit))?;
     Some(ParamsLiteral {
         rlwe: sudare_rlwe::params::ParamsLiteral {
             log_n,
             q_bits,
             p_bits: vec![bits; special],
             digit_limbs: special,
-            secret: SecretDistribution::Ternary,
+            secret: goal.secret(),
             security: goal.security,
         },
         log_scale: scale,
@@ -474,7 +534,11 @@ impl CkksEngine for Circuit {
 
     fn expected(&self) -> Expected {
         let (level, scale) = self.figures.state(self.figures.output);
-        Expected { level, scale, error: program::ProgramFigures::error(&self.figures) }
+        let error = match &self.figures.flooding {
+            Some(flooding) => flooding.norm / scale,
+            None => program::ProgramFigures::error(&self.figures),
+        };
+        Expected { level, scale, error }
     }
 
     fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError> {
@@ -547,6 +611,7 @@ mod tests {
     use sudare_expr::{InputSpec, Lines, Operation};
     use sudare_he::ckks::Encryptor;
     use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+    use sudare_rlwe::security::SecretDistribution;
 
     fn small(levels: usize) -> ParamsLiteral {
         ParamsLiteral {

@@ -36,7 +36,7 @@ impl Goal {
             input.integers = Some(input.max_abs as u128);
         }
         let expression = Expr::new(inputs, expr.nodes().to_vec(), expr.output()).ok()?;
-        Some(Self { expression, error: 0.0, release: None, ..self.clone() })
+        Some(Self { expression, error: 0.0, release: None, sharing: None, ..self.clone() })
     }
 }
 

@@ -29,12 +29,25 @@ pub struct Goal {
     /// are within.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleasePolicy>,
+    /// Who holds the key together, if it is several parties.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Sharing>,
+}
+
+/// The parties that hold a key together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sharing {
+    /// How many there are.
+    pub parties: u32,
+    /// How many of them decrypt.
+    pub threshold: u32,
 }
 
 impl Goal {
     /// One set of inputs at 128-bit security, with results for the owner's eyes.
     pub fn new(expression: Expr, error: f64) -> Self {
-        Self { expression, batch: 1, error, security: Security::Bits128, release: None }
+        Self { expression, batch: 1, error, security: Security::Bits128, release: None, sharing: None }
     }
 
     /// Means and covariances of a table of `rows` rows, called `table`, whose columns have these bounds.
@@ -58,12 +71,18 @@ impl Goal {
     /// How exactly results have to be computed: to within the wanted error, or so much better that
     /// they are within it once the noise of a release hides the difference.
     pub(crate) fn private_error(&self) -> f64 {
-        self.release.map_or(self.error, |policy| policy.private_error(self.values(), self.error))
+        self.own_release().map_or(self.error, |policy| policy.private_error(self.values(), self.error))
+    }
+
+    /// The release of a key that one owner holds, who hides errors once he has decrypted. The noise of several parties is
+    /// in what they decrypt, and so in a program's own figures ([`super::shared`]).
+    fn own_release(&self) -> Option<ReleasePolicy> {
+        self.release.filter(|_| self.sharing.is_none())
     }
 
     /// What is promised of results that are computed to within `error`.
     pub(crate) fn promised_error(&self, error: f64) -> f64 {
-        self.release.map_or(error, |policy| policy.released_error(self.values(), error))
+        self.own_release().map_or(error, |policy| policy.released_error(self.values(), error))
     }
 
     /// Nodes of the inputs and of the results.
@@ -75,6 +94,7 @@ impl Goal {
     /// Refuses what no plan is made for.
     pub(super) fn check(&self) -> Result<(), MatrixError> {
         let refuse = |reason: String| Err(MatrixError::NoPlan { reason });
+        self.check_sharing()?;
         if !(1..=MAX_BATCH).contains(&self.batch) {
             return refuse(format!("a batch has 1 to {MAX_BATCH} members"));
         }

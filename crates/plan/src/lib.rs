@@ -17,6 +17,7 @@ mod planner;
 mod product;
 mod program;
 mod refresh;
+mod shared;
 mod shown;
 mod statistics;
 mod summary;
@@ -25,13 +26,14 @@ pub use circuit::CircuitSpec;
 pub use cost::CostModel;
 #[doc(hidden)]
 pub use file::resealed_for_tests;
-pub use goal::Goal;
+pub use goal::{Goal, Sharing};
 pub use place::{Place, Sought};
 pub use planner::Planner;
 pub use product::ProductEngine;
 pub use program::Program;
 pub use program::{CkksEngine, Engine, NodeSize, ProgramFigures, Refreshes};
 pub use refresh::{RefreshSpec, RefreshWork};
+pub use shared::Opening;
 pub use shown::{OperationLine, number};
 pub use statistics::TableSpec;
 pub use summary::{Considered, KeyLine, OperandLine, Summary};
@@ -49,7 +51,7 @@ use sudare_ring::memo::PerProcess;
 use sudare_rlwe::Params;
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::release::ReleasePolicy;
-use sudare_rlwe::security::{SecretDistribution, Security};
+use sudare_rlwe::security::Security;
 use sudare_rlwe::wire::MAX_BUNDLE;
 
 /// Version of plan files.
@@ -248,8 +250,8 @@ fn check_secret(goal: &Goal, literal: &ParamsLiteral) -> Result<(), MatrixError>
         let bits = |s: Security| format!("{} bits", s.bits());
         return Err(field("program.params.security", bits(literal.security), bits(goal.security)));
     }
-    if literal.secret != SecretDistribution::Ternary {
-        return Err(field("program.params.secret", format!("{:?}", literal.secret), "Ternary"));
+    if literal.secret != goal.secret() {
+        return Err(field("program.params.secret", format!("{:?}", literal.secret), format!("{:?}", goal.secret())));
     }
     Ok(())
 }

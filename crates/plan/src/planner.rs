@@ -158,7 +158,8 @@ impl Planner {
             return Ok(exact.into_iter().map(|exact| Program::Exact { exact }).collect());
         }
         let mut programs = Vec::new();
-        if let Some(asked) = product::Asked::new(expr) {
+        // Methods of products leave sums beside their results, which several parties would see.
+        if let Some(asked) = product::Asked::new(expr).filter(|_| goal.sharing.is_none()) {
             let [(m, k), (_, n)] = asked.shapes;
             let requirements = Requirements {
                 shape: Shape { m, k, n, batch: goal.batch },
@@ -173,7 +174,8 @@ impl Planner {
             let products = candidates(&requirements).into_iter().chain(smallest).filter(serves);
             programs.extend(products.map(|product| Program::Product { product }));
         }
-        let refreshed = circuit::refreshed(goal, &self.bootstrap, price);
+        let sets: &[BootstrapSet] = if goal.sharing.is_none() { &self.bootstrap } else { &[] };
+        let refreshed = circuit::refreshed(goal, sets, price);
         let circuits = circuit::candidates(goal, price).into_iter().chain(refreshed);
         programs.extend(circuits.map(|circuit| Program::Circuit { circuit }));
         Ok(programs)

@@ -173,7 +173,12 @@ impl fmt::Display for Plan {
         if let Some(policy) = self.release() {
             let (results, bits, private) = (policy.releases(), policy.security_bits(), figures.error());
             let plural = if results == 1 { "" } else { "s" };
-            row("release", format!("{results} result{plural}, {bits} bits; {private:.1e} before its noise"))?;
+            let before =
+                if self.sharing().is_none() { format!("; {private:.1e} before its noise") } else { String::new() };
+            row("release", format!("{results} result{plural}, {bits} bits{before}"))?;
+        }
+        if let Some(sharing) = self.sharing() {
+            row("key", format!("{} parties, any {} of whom decrypt", sharing.parties, sharing.threshold))?;
         }
         let limit = max_log_qp(literal.log_n, literal.secret, goal.security).filter(|l| *l < u32::MAX);
         let of = limit.map_or(String::new(), |l| format!(" of {l}"));

@@ -20,6 +20,7 @@ mod lowlevel;
 mod models;
 mod operation;
 mod part;
+mod parties;
 mod plan;
 mod polynomial;
 mod remote;
@@ -49,6 +50,7 @@ pub use lowlevel::{
 pub use models::{Model, ModelAnswer, ModelClient, ModelPlan, ModelRequest, ModelServer};
 pub use operation::infer;
 pub use part::{add_parts, decrypt_part, layouts, load_part, matmul_parts, sum_part};
+pub use parties::{Member, Room};
 pub use plan::Plan;
 pub use polynomial::Polynomial;
 pub use remote::Remote;

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use sudare_expr::Expr;
 use sudare_methods::MatrixError;
-use sudare_plan::{self as plan, Goal, Planner};
+use sudare_plan::{self as plan, Goal, Planner, Sharing};
 use sudare_rlwe::security::Security;
 use sudare_session::machine;
 
@@ -53,7 +53,7 @@ pub struct Plan(pub plan::Plan);
 impl Plan {
     /// Plans an expression, given as JSON.
     #[staticmethod]
-    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, compact, release, bootstrap))]
+    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, compact, release, bootstrap, sharing))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn make(
         py: Python<'_>,
@@ -67,13 +67,15 @@ impl Plan {
         compact: bool,
         release: Option<&Release>,
         bootstrap: Vec<String>,
+        sharing: Option<(u32, u32)>,
     ) -> Result<Self> {
         // What is planned without security is for trying in one process: its file is refused.
         let security = if security == 0 { Security::Insecure } else { self::security(security)? };
         let release = release.map(|r| r.0);
+        let sharing = sharing.map(|(parties, threshold)| Sharing { parties, threshold });
         long(py, || {
             let bootstrap = bootstrap.iter().map(|set| set.parse()).collect::<std::result::Result<Vec<_>, _>>()?;
-            let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security, release };
+            let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security, release, sharing };
             let planner = machine::planner(cache_folder().as_deref());
             let memory = memory.unwrap_or(planner.memory);
             Ok(Self(Planner { threads: threads.0, memory, method, compact, bootstrap, ..planner }.plan(&goal)?))

@@ -49,6 +49,12 @@ impl Client {
     /// [`MatrixError::Wire`] if the key is one of other parameters than the plan's.
     pub fn with_secret_key(plan: &Plan, secret: SecretKey, threads: usize) -> Result<Self, MatrixError> {
         require_params(plan.params(), secret.params())?;
+        if let Some(sharing) = plan.sharing() {
+            return Err(MatrixError::NotPlanned {
+                operation: "one owner's secret key",
+                planned: format!("{} parties hold the key together; join them as one", sharing.parties),
+            });
+        }
         Ok(Self { plan: plan.clone(), secret, threads: Arc::new(Threads::new(threads)) })
     }
 

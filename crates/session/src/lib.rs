@@ -8,6 +8,9 @@
 //! A [`Context`] is for trying things out without a plan: its [`Server`] has the same operations on the same type of
 //! values, and does whatever is asked for within a depth.
 //!
+//! Where [`parties`] hold the key together there is no client: each has a part of the key and a folder of its own, and a folder
+//! that all of them see carries their messages.
+//!
 //! A product of integers, which takes no keys:
 //!
 //! ```
@@ -46,6 +49,7 @@ pub mod machine;
 mod moments;
 mod operations;
 mod part;
+pub mod parties;
 mod release;
 mod server;
 mod stored;

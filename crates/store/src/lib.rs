@@ -39,8 +39,3 @@ pub use reseal::reseal_for_tests;
 pub use shard::ShardWriter;
 pub use source::{BlockSource, InMemory};
 pub use writer::{Existing, Writer};
-
-/// Its examples run as documentation tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide/4-operating/06-several-parties.md")]
-struct Guide;

@@ -11,6 +11,8 @@ pub mod index_args;
 mod info;
 mod logs;
 mod man;
+mod party;
+pub mod party_args;
 mod plan;
 mod remote;
 mod serve;
@@ -49,6 +51,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         Command::Calibrate(a) => calibrate::calibrate(args, a),
         Command::Genome(a) => genome::run(args, a),
         Command::Index(a) => index::run(args, a),
+        Command::Party(a) => party::run(args, a),
         Command::Serve(a) => serve::serve(args, a),
         Command::Token(a) => token::run(a),
         Command::Health(a) => serve::health(a),

@@ -6,7 +6,7 @@ use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output};
 use std::io::Write;
 use sudare_expr::{Expr, InputSpec};
-use sudare_plan::{Goal, Plan};
+use sudare_plan::{Goal, Plan, Sharing};
 use sudare_ring::ErrorKind;
 use sudare_rlwe::security::Security;
 use sudare_session::machine;
@@ -27,7 +27,8 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
             Goal::new(expression, error)
         }
     };
-    let goal = Goal { batch: a.batch, security, release: a.release, ..goal };
+    let sharing = a.parties.zip(a.threshold).map(|(parties, threshold)| Sharing { parties, threshold });
+    let goal = Goal { batch: a.batch, security, release: a.release, sharing, ..goal };
     let mut planner = machine::planner(files::cache_folder().as_deref());
     planner.threads = match args.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),

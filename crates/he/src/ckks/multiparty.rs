@@ -43,6 +43,14 @@ fn planned(ciphertext: &Ciphertext, (expected, max_abs): (&Expected, f64)) -> Re
     Ok(State { scale: expected.scale, bound: max_abs, noise: expected.error * expected.scale })
 }
 
+/// Bound on the canonical norm of the noise of a ciphertext whose noise `noise` several parties flooded, on `coefficients` coefficients each.
+///
+/// # Errors
+/// As [`Flooding::new`].
+pub fn flooded(policy: ReleasePolicy, noise: f64, coefficients: usize, parties: usize) -> Result<f64, HeError> {
+    Ok(noise + Flooding::new(policy, noise)?.bound(&TAIL, coefficients, parties))
+}
+
 /// The decryption of one ciphertext by several parties: one release of the session. All of them make it from what they expect of
 /// the computation, and so put the same question.
 #[derive(Clone, Debug)]

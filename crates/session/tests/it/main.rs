@@ -11,6 +11,7 @@ mod files;
 #[allow(dead_code, unreachable_pub)]
 mod fuzz;
 mod integers;
+mod parties;
 mod promise;
 mod refresh;
 mod release;

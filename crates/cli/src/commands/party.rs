@@ -1,0 +1,108 @@
+//! `sudare party`: what those do who hold a key together.
+
+use super::party_args::{Combine, Init, Join, Party, Round, Share};
+use super::{bytes, load_plan, say};
+use crate::args::Args;
+use crate::csv_file::Names;
+use crate::error::{CliError, InFile};
+use crate::files::{self, Access, Output};
+use crate::matrices::{self, Numbers};
+use std::path::Path;
+use sudare_rlwe::wire::Wire;
+use sudare_session::Encrypted;
+use sudare_session::parties::{Member, Request, Room};
+
+pub fn run(args: &Args, a: &Party) -> Result<(), CliError> {
+    match a {
+        Party::Init(a) => init(args, a),
+        Party::Join(a) => join(args, a),
+        Party::Round(a) => round(args, a),
+        Party::Share(a) => share(args, a),
+        Party::Combine(a) => combine(args, a),
+    }
+}
+
+fn init(args: &Args, a: &Init) -> Result<(), CliError> {
+    let room = Room::create(&a.folder, &load_plan(&a.plan)?, &a.names).in_file(&a.folder)?;
+    let (session, names) = (room.session(), a.names.join(", "));
+    let told = format!("session {}: {names}, any {} of whom decrypt", session.id(), session.threshold());
+    say(args, format!("{told}\nnext, each of them: sudare party join {} --as NAME --home FOLDER", a.folder.display()))
+}
+
+/// Who is missing, a line for each step.
+fn missing(room: &Room) -> String {
+    let line = |step: &str, names: &[String]| format!("{step:<8} waits for {}", names.join(", "));
+    let lines: Vec<String> = room.missing().iter().map(|m| line(m.step.name(), &m.names)).collect();
+    match lines.is_empty() {
+        true => "nobody is missing: keys are made by sudare party combine".into(),
+        false => lines.join("\n"),
+    }
+}
+
+fn join(args: &Args, a: &Join) -> Result<(), CliError> {
+    let own = Member::join(&a.folder, &a.name, &a.home, args.threads).in_file(&a.home)?;
+    let keys = own.room().names().iter().map(String::as_str).chain([a.name.as_str()]);
+    let mut lines: Vec<String> = Vec::new();
+    for name in keys {
+        if let Ok(key) = own.room().key_of(name) {
+            lines.push(format!("{name:<12} {}", key.fingerprint()));
+        }
+    }
+    lines.dedup();
+    lines.push("compare these with the others by another way than this folder".into());
+    say(args, lines.join("\n"))
+}
+
+fn round(args: &Args, a: &Round) -> Result<(), CliError> {
+    let mut own = Member::open(&a.folder, &a.home, args.threads).in_file(&a.home)?;
+    own.round().in_file(&a.folder)?;
+    say(args, missing(own.room()))
+}
+
+fn value(room: &Room, path: &Path) -> Result<Encrypted, CliError> {
+    Encrypted::read_from(room.plan(), files::open(path)?).in_file(path)
+}
+
+fn share(args: &Args, a: &Share) -> Result<(), CliError> {
+    let mut own = Member::open(&a.folder, &a.home, args.threads).in_file(&a.home)?;
+    let value = value(own.room(), &a.result)?;
+    let asked = (!a.by.is_empty()).then(|| Request { parties: a.by.clone(), receivers: a.to.clone() });
+    let Request { parties, receivers } = own.share(&value, asked.as_ref()).in_file(&a.result)?;
+    let told = format!("{} decrypt it for {}", parties.join(", "), receivers.join(", "));
+    let left = own.room().unanswered(&value).in_file(&a.result)?;
+    match left.is_empty() {
+        true => say(args, format!("{told}; all have answered")),
+        false => say(args, format!("{told}; it waits for {}", left.join(", "))),
+    }
+}
+
+fn combine(args: &Args, a: &Combine) -> Result<(), CliError> {
+    let (Some(result), Some(home)) = (&a.result, &a.home) else { return keys(args, a) };
+    matrices::check_output(&a.output)?;
+    let own = Member::open(&a.folder, home, args.threads).in_file(home)?;
+    let value = value(own.room(), result)?;
+    let shown = Numbers::Reals(own.combine(&value).in_file(result)?);
+    let whole = matrices::write(&a.output, &shown, &Names::default(), &a.csv)?;
+    let ((rows, cols), error) = (value.shape(), own.room().plan().summary().predicted_error);
+    say(args, format!("{}  {}  {rows}×{cols}, within {error:.1e}", a.output.display(), bytes(whole.size())))?;
+    whole.put(args.existing())
+}
+
+/// The keys to encrypt and to compute by.
+fn keys(args: &Args, a: &Combine) -> Result<(), CliError> {
+    let room = Room::open(&a.folder).in_file(&a.folder)?;
+    let (public, eval) = (room.public_key().in_file(&a.folder)?, room.server_keys().in_file(&a.folder)?);
+    std::fs::create_dir_all(&a.output).in_file(&a.output)?;
+    let [public_path, eval_path] = a.keys();
+    let mut first = Output::create(&public_path, Access::Usual)?;
+    public.write_to(&mut first).in_file(&public_path)?;
+    let mut second = Output::create(&eval_path, Access::Usual)?;
+    eval.write_to(&mut second).in_file(&eval_path)?;
+    let all = [first.finish()?, second.finish()?];
+    let notes = ["encrypts", "for the server: computes, and reads nothing"];
+    let line = |(whole, note): (&files::Whole, &str)| {
+        format!("{:<28} {:>9}   {note}", whole.path().display().to_string(), bytes(whole.size()))
+    };
+    say(args, all.iter().zip(notes).map(line).collect::<Vec<_>>().join("\n"))?;
+    files::place(all.into(), args.existing())
+}

@@ -1,0 +1,380 @@
+//! The folder that all parties see.
+
+use super::request::{self, Request};
+use super::seal::SealedKey;
+use crate::{Encrypted, ServerKeys};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use sudare_methods::MatrixError;
+use sudare_methods::product::KeyDemand;
+use sudare_plan::{MAX_PLAN_BYTES, Plan};
+use sudare_ring::random::MaskSeed;
+use sudare_rlwe::keys::{EvalKeys, PublicKey};
+use sudare_rlwe::multiparty::{
+    Collector, Digest, Kind, PartyError, RelinSum, Session, Share, galois_keys, public_key, relin_key, relin_sum,
+};
+use sudare_rlwe::wire::{Wire, WireError};
+use sudare_store::StoreError;
+use sudare_store::atomic::{self, Access};
+
+/// Most characters of a name.
+pub const MAX_NAME: usize = 32;
+const PLAN: &str = "plan.json";
+const NAMES: &str = "names";
+const SESSION: &str = "session";
+
+/// A step that parties send messages in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// The key that others encrypt to.
+    Join,
+    /// A share of the public key.
+    PublicKey,
+    /// Shares of Galois keys.
+    Galois,
+    /// Round 1 of the relinearisation key.
+    RelinFirst,
+    /// Round 2, which answers the sum of round 1.
+    RelinSecond,
+    /// Secret shares, each encrypted to its receiver.
+    Secret,
+}
+
+impl Step {
+    /// How names of its files begin.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Join => "key",
+            Self::PublicKey => "public",
+            Self::Galois => "galois",
+            Self::RelinFirst => "relin1",
+            Self::RelinSecond => "relin2",
+            Self::Secret => "secret",
+        }
+    }
+}
+
+/// Whose messages of a step have not come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The step.
+    pub step: Step,
+    /// The parties, in their order.
+    pub names: Vec<String>,
+}
+
+/// The folder that all parties see: nothing in it is secret.
+#[derive(Clone, Debug)]
+pub struct Room {
+    folder: PathBuf,
+    plan: Plan,
+    session: Session,
+    names: Vec<String>,
+}
+
+pub(super) fn at<T>(path: &Path, result: std::io::Result<T>) -> Result<T, StoreError> {
+    result.map_err(|e| StoreError::Io { path: path.into(), kind: e.kind(), reason: e.to_string() })
+}
+
+pub(super) fn damaged(path: &Path, what: &str) -> StoreError {
+    StoreError::Damaged { path: path.into(), what: what.into() }
+}
+
+/// All bytes of a file that others write, up to a limit.
+fn read(path: &Path, limit: u64) -> Result<Vec<u8>, MatrixError> {
+    let mut bytes = Vec::new();
+    let file = at(path, File::open(path))?;
+    at(path, file.take(limit.saturating_add(1)).read_to_end(&mut bytes))?;
+    if bytes.len() as u64 > limit {
+        return Err(damaged(path, "it is longer than any message of its step").into());
+    }
+    Ok(bytes)
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(plain)
+}
+
+/// Refuses what cannot be a part of a file's name.
+pub(super) fn check_name(name: &str) -> Result<(), MatrixError> {
+    if is_name(name) {
+        return Ok(());
+    }
+    let planned = format!("a name has 1 to {MAX_NAME} letters without accents, digits and _; \"{name}\" is none");
+    Err(MatrixError::NotPlanned { operation: "a party of this name", planned })
+}
+
+impl Room {
+    /// Makes the folder for a plan of several parties, and names them in their order. The names and the seed are public; a folder is for one key.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for a plan whose key has one owner, other names than the plan has parties, or what is no name;
+    /// [`StoreError::Exists`] where there is such a folder already.
+    pub fn create(folder: &Path, plan: &Plan, names: &[String]) -> Result<Self, MatrixError> {
+        let sharing = plan.shared()?;
+        names.iter().try_for_each(|name| check_name(name))?;
+        let different: BTreeSet<String> = names.iter().map(|name| name.to_lowercase()).collect();
+        if names.len() != sharing.parties as usize || different.len() != names.len() {
+            let planned = format!("the key has {} parties, and each wants a name of its own", sharing.parties);
+            return Err(MatrixError::NotPlanned { operation: "a session of these parties", planned });
+        }
+        let session = Session::new(plan.params(), sharing.threshold, MaskSeed::from_entropy()?)?;
+        at(folder, fs::create_dir_all(folder))?;
+        let put = |name: &str, bytes: &[u8]| -> Result<(), MatrixError> {
+            match atomic::write_new(&folder.join(name), &[bytes], Access::Usual)? {
+                true => Ok(()),
+                false => Err(StoreError::Exists { path: folder.join(name) }.into()),
+            }
+        };
+        put(PLAN, plan.to_json()?.as_bytes())?;
+        put(NAMES, names.join("\n").as_bytes())?;
+        // The last: with it the folder is whole.
+        put(SESSION, &session.to_bytes()?)?;
+        Ok(Self { folder: folder.into(), plan: plan.clone(), session, names: names.to_vec() })
+    }
+
+    /// The folder that [`Room::create`] made.
+    ///
+    /// # Errors
+    /// [`StoreError::NotAStore`] where there is none; what is refused of a plan or session.
+    pub fn open(folder: &Path) -> Result<Self, MatrixError> {
+        if !folder.join(SESSION).is_file() {
+            return Err(StoreError::NotAStore { path: folder.into() }.into());
+        }
+        let text = |name: &str, limit: u64| -> Result<String, MatrixError> {
+            let path = folder.join(name);
+            String::from_utf8(read(&path, limit)?).map_err(|_| damaged(&path, "it is no text").into())
+        };
+        let plan = Plan::from_json(&text(PLAN, MAX_PLAN_BYTES as u64)?)?;
+        let names: Vec<String> = text(NAMES, request::MAX_BYTES)?.lines().map(str::to_owned).collect();
+        let session = Session::from_bytes(plan.params(), &read(&folder.join(SESSION), request::MAX_BYTES)?)?;
+        let sharing = plan.shared()?;
+        let whole = names.len() == sharing.parties as usize && names.iter().all(|name| is_name(name));
+        if !whole || session.threshold() != sharing.threshold {
+            return Err(damaged(&folder.join(NAMES), "names and session do not fit the plan").into());
+        }
+        Ok(Self { folder: folder.into(), plan, session, names })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Parameters, threshold and seed.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Names of the parties, in their order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The number of a party, if the name is one's.
+    pub fn index(&self, name: &str) -> Option<u32> {
+        self.names.iter().position(|own| own == name).map(|i| i as u32)
+    }
+
+    pub(super) fn demand(&self) -> KeyDemand {
+        self.plan.engine().keys()
+    }
+
+    pub(super) fn has(&self, file: &str) -> bool {
+        self.folder.join(file).is_file()
+    }
+
+    /// A message, which is there whole or not at all.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] where another one is.
+    pub(super) fn post(&self, file: &str, bytes: &[u8]) -> Result<(), MatrixError> {
+        let path = self.folder.join(file);
+        if atomic::write_new(&path, &[bytes], Access::Usual)? || read(&path, bytes.len() as u64)? == bytes {
+            return Ok(());
+        }
+        Err(StoreError::Exists { path }.into())
+    }
+
+    pub(super) fn get(&self, file: &str) -> Result<Vec<u8>, MatrixError> {
+        read(&self.folder.join(file), u64::from(u32::MAX) << 4)
+    }
+
+    pub(super) fn file(step: Step, name: &str) -> String {
+        format!("{}-{name}", step.name())
+    }
+
+    pub(super) fn secret_file(from: &str, to: &str) -> String {
+        format!("{}-{from}-{to}", Step::Secret.name())
+    }
+
+    /// Steps that the plan's keys take.
+    fn steps(&self) -> Vec<Step> {
+        let demand = self.demand();
+        let wanted = |step: &Step| match step {
+            Step::Join | Step::PublicKey => true,
+            Step::Galois => !demand.galois.is_empty(),
+            Step::RelinFirst | Step::RelinSecond => demand.relin.is_some(),
+            Step::Secret => self.session.threshold() < self.session.parties(),
+        };
+        let all = [Step::Join, Step::PublicKey, Step::Galois, Step::RelinFirst, Step::RelinSecond, Step::Secret];
+        all.into_iter().filter(wanted).collect()
+    }
+
+    /// Whose messages of key generation have not come, by step.
+    pub fn missing(&self) -> Vec<Missing> {
+        let sent = |step: Step, name: &String| match step {
+            Step::Secret => self.names.iter().all(|to| self.has(&Self::secret_file(name, to))),
+            step => self.has(&Self::file(step, name)),
+        };
+        let of = |step: Step| Missing { step, names: self.names.iter().filter(|n| !sent(step, n)).cloned().collect() };
+        self.steps().into_iter().map(of).filter(|missing| !missing.names.is_empty()).collect()
+    }
+
+    /// The public key that others encrypt to a name by.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] where nobody of the name has joined.
+    pub fn key_of(&self, name: &str) -> Result<SealedKey, MatrixError> {
+        check_name(name)?;
+        let file = Self::file(Step::Join, name);
+        if !self.has(&file) {
+            let planned = format!("{name} has not joined; wait for it");
+            return Err(MatrixError::NotPlanned { operation: "a message for this name", planned });
+        }
+        Ok(SealedKey::from_bytes(&self.get(&file)?)?)
+    }
+
+    /// All parties' messages of a step, added as they are read.
+    fn collected<K: Kind>(&self, step: Step, mut collector: Collector<K>) -> Result<Collector<K>, MatrixError> {
+        for (i, name) in self.names.iter().enumerate() {
+            let file = Self::file(step, name);
+            if self.has(&file) {
+                collector.add(&Share::<K>::receive(&self.session, i as u32, &self.get(&file)?)?)?;
+            }
+        }
+        Ok(collector)
+    }
+
+    /// The key to encrypt by.
+    ///
+    /// # Errors
+    /// [`PartyError::Missing`], and those that name a party.
+    pub fn public_key(&self) -> Result<PublicKey, MatrixError> {
+        Ok(self.collected(Step::PublicKey, public_key(&self.session))?.public_key()?)
+    }
+
+    /// The sum that round 2 of the relinearisation key answers.
+    pub(super) fn relin_sum(&self, level: usize) -> Result<RelinSum, MatrixError> {
+        Ok(self.collected(Step::RelinFirst, relin_sum(&self.session, level)?)?.relin_sum()?)
+    }
+
+    /// The keys of a server.
+    ///
+    /// # Errors
+    /// As [`Room::public_key`].
+    pub fn server_keys(&self) -> Result<ServerKeys, MatrixError> {
+        let demand = self.demand();
+        let mut keys = EvalKeys::new(self.session.params(), self.session.key());
+        if let Some(level) = demand.relin {
+            let sum = self.relin_sum(level)?;
+            keys.set_relin(self.collected(Step::RelinSecond, relin_key(&sum))?.relin_key()?)?;
+        }
+        if !demand.galois.is_empty() {
+            let galois = self.collected(Step::Galois, galois_keys(&self.session, &demand.galois)?)?.galois_keys()?;
+            galois.into_iter().try_for_each(|key| keys.insert(key))?;
+        }
+        Ok(keys.into())
+    }
+
+    /// What a result is called in names of files: a digest of its bytes.
+    pub(super) fn result_name(value: &Encrypted) -> Result<String, MatrixError> {
+        let mut hasher = blake3::Hasher::new_derive_key("sudare party result v1");
+        value.write_to(&mut hasher)?;
+        Ok(Digest(*hasher.finalize().as_bytes()).hex()[..24].to_owned())
+    }
+
+    pub(super) fn share_file(result: &str, from: &str, to: &str) -> String {
+        format!("share-{result}-{from}-{to}")
+    }
+
+    /// Who was asked to decrypt a result, and for whom, if anybody was.
+    ///
+    /// # Errors
+    /// [`MatrixError::Wire`] for a request that is none; [`PartyError::ActiveSet`] for another number of parties than decrypt.
+    pub fn request(&self, value: &Encrypted) -> Result<Option<Request>, MatrixError> {
+        let file = format!("ask-{}", Self::result_name(value)?);
+        if !self.has(&file) {
+            return Ok(None);
+        }
+        let request = Request::from_bytes(&read(&self.folder.join(&file), request::MAX_BYTES)?)?;
+        self.check_request(&request)?;
+        Ok(Some(request))
+    }
+
+    fn check_request(&self, request: &Request) -> Result<(), MatrixError> {
+        request.check()?;
+        request.receivers.iter().try_for_each(|name| check_name(name))?;
+        let active = self.active(request)?;
+        let threshold = self.session.threshold();
+        if active.len() != threshold as usize {
+            return Err(PartyError::ActiveSet { found: active.len(), threshold }.into());
+        }
+        Ok(())
+    }
+
+    /// Asks for a decryption, or finds that it was asked for alike.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] where others were asked, or for others; as [`Room::request`].
+    pub fn ask(&self, value: &Encrypted, request: &Request) -> Result<(), MatrixError> {
+        self.check_request(request)?;
+        if self.request(value)?.is_none() {
+            let path = self.folder.join(format!("ask-{}", Self::result_name(value)?));
+            atomic::write_new(&path, &[&request.to_bytes()?], Access::Usual)?;
+        }
+        match self.request(value)? {
+            Some(found) if found == *request => Ok(()),
+            found => {
+                let Request { parties, receivers } = found.unwrap_or_else(|| request.clone());
+                let planned = format!(
+                    "{} were asked for {}, and a ciphertext is answered once; ask them, or about a new ciphertext",
+                    parties.join(", "),
+                    receivers.join(", ")
+                );
+                Err(MatrixError::NotPlanned { operation: "this decryption", planned })
+            }
+        }
+    }
+
+    /// Numbers of the parties that a request names.
+    pub(super) fn active(&self, request: &Request) -> Result<Vec<u32>, MatrixError> {
+        let number = |name: &String| {
+            self.index(name).ok_or_else(|| MatrixError::NotPlanned {
+                operation: "a decryption by this name",
+                planned: format!("{name} is no party; these are: {}", self.names.join(", ")),
+            })
+        };
+        let mut active = request.parties.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+        active.sort_unstable();
+        Ok(active)
+    }
+
+    /// Parties whose shares of a result have not come for all receivers.
+    ///
+    /// # Errors
+    /// As [`Room::request`].
+    pub fn unanswered(&self, value: &Encrypted) -> Result<Vec<String>, MatrixError> {
+        let (name, Some(request)) = (Self::result_name(value)?, self.request(value)?) else { return Ok(Vec::new()) };
+        let answered = |from: &String| request.receivers.iter().all(|to| self.has(&Self::share_file(&name, from, to)));
+        Ok(request.parties.iter().filter(|from| !answered(from)).cloned().collect())
+    }
+}
+
+/// The refusal of a message that ends early.
+pub(super) fn early() -> WireError {
+    WireError::Corrupt { what: "a share that ends early, or has more than its ciphertexts" }
+}

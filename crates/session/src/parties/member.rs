@@ -1,0 +1,311 @@
+//! A party, or a receiver of results, with the folder that it keeps.
+
+use super::folder::{Room, Step, at, check_name, damaged, early};
+use super::request::Request;
+use super::seal::Sealing;
+use crate::client::require_plan;
+use crate::{Encrypted, PublicClient};
+use std::fs;
+use std::path::{Path, PathBuf};
+use sudare_expr::Matrix;
+use sudare_he::ckks::Plaintext;
+use sudare_he::ckks::multiparty::SharedDecryption;
+use sudare_methods::MatrixError;
+use sudare_ring::Threads;
+use sudare_ring::random::Seed;
+use sudare_rlwe::multiparty::{DecryptionShare, Party, PrivateShare};
+use sudare_rlwe::wire::{Wire, peek};
+use sudare_store::atomic::{self, Access, Durability, Over};
+use sudare_store::{PartyLedger, StoreError};
+use zeroize::Zeroizing;
+
+/// Seed of the key that others encrypt to, and the name.
+const SEAT: &str = "seat";
+const PARTY: &str = "party";
+const LEDGER: &str = "ledger";
+const SEED_BYTES: usize = 32;
+const MAX_SEAT: u64 = (SEED_BYTES + super::MAX_NAME) as u64;
+
+/// A party of a session, or somebody who only receives results, with the folder that it keeps for itself. One process at a time has a party.
+pub struct Member {
+    room: Room,
+    home: PathBuf,
+    name: String,
+    sealing: Sealing,
+    own: Option<(Party, PartyLedger)>,
+    threads: Threads,
+}
+
+impl Member {
+    /// Joins under a name: that of a party, or another to receive results. The first time this makes `home`, a folder that nobody else reads and that
+    /// goes into no backup; afterwards it goes on from there. On `threads` threads (0: one for each processor).
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] where somebody else has joined under the name; [`StoreError::Busy`] while another process has the party;
+    /// [`StoreError::NotAStore`] for a party whose ledger is gone; [`MatrixError::NotPlanned`] for what is no name, or another than the folder's.
+    pub fn join(folder: &Path, name: &str, home: &Path, threads: usize) -> Result<Self, MatrixError> {
+        check_name(name)?;
+        let room = Room::open(folder)?;
+        at(home, fs::create_dir_all(home))?;
+        let seat = home.join(SEAT);
+        if !seat.exists() {
+            let mut seed = Zeroizing::new([0; SEED_BYTES]);
+            Seed::from_entropy()?.stream(0).fill_bytes(&mut *seed);
+            // Where another process was quicker, its seat is read below.
+            atomic::write_new(&seat, &[&*seed, name.as_bytes()], Access::Owner)?;
+        }
+        let (sealing, own) = seated(home)?;
+        if own != name {
+            let planned = format!("this folder is {own}'s; name another, or join as {own}");
+            return Err(MatrixError::NotPlanned { operation: "a party of this name", planned });
+        }
+        room.post(&Room::file(Step::Join, name), &sealing.key().to_bytes())?;
+        Self::open(folder, home, threads)
+    }
+
+    /// Goes on from the folder that [`Member::join`] made.
+    ///
+    /// # Errors
+    /// As [`Member::join`]; [`StoreError::Io`] where there is no such folder.
+    pub fn open(folder: &Path, home: &Path, threads: usize) -> Result<Self, MatrixError> {
+        let (room, (sealing, name)) = (Room::open(folder)?, seated(home)?);
+        let own = room.index(&name).map(|index| party(&room, index, home)).transpose()?;
+        let (home, threads) = (home.into(), Threads::new(threads));
+        Ok(Self { room, home, name, sealing, own, threads })
+    }
+
+    /// The shared folder.
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What others see of the key that they encrypt to, to be compared by another way than the folder.
+    pub fn fingerprint(&self) -> String {
+        self.sealing.key().fingerprint()
+    }
+
+    /// Releases that the party answered, of those that are declared; none for who only receives.
+    pub fn releases(&self) -> u64 {
+        self.own.as_ref().map_or(0, |(_, ledger)| ledger.releases())
+    }
+
+    fn own(&mut self) -> Result<&mut (Party, PartyLedger), MatrixError> {
+        let planned = format!("{} receives results and holds no part of the key", self.name);
+        self.own.as_mut().ok_or(MatrixError::NotPlanned { operation: "a party's step", planned })
+    }
+
+    /// Sends every message of key generation that this party can send by now, and takes over what came for it. To be called until [`Room::missing`] is
+    /// empty at all parties; a call that has nothing to do changes nothing.
+    ///
+    /// # Errors
+    /// Those that name a party, for messages that are malformed, foreign or stale; [`StoreError::Exists`] for a message in this party's name that
+    /// is not its own.
+    pub fn round(&mut self) -> Result<(), MatrixError> {
+        let room = self.room.clone();
+        let (demand, name) = (room.demand(), self.name.clone());
+        self.own()?;
+        let Some((party, ledger)) = &mut self.own else { return Ok(()) };
+        let file = |step| Room::file(step, &name);
+        let threads = &self.threads;
+        if !room.has(&file(Step::PublicKey)) {
+            room.post(&file(Step::PublicKey), &threads.run(|| party.public_key_share().to_bytes())?)?;
+        }
+        if !demand.galois.is_empty() && !room.has(&file(Step::Galois)) {
+            let share = threads.run(|| party.galois_share(&demand.galois))?;
+            room.post(&file(Step::Galois), &share.to_bytes()?)?;
+        }
+        if let Some(level) = demand.relin {
+            if !room.has(&file(Step::RelinFirst)) {
+                let share = threads.run(|| party.relin_first_share(level))?;
+                room.post(&file(Step::RelinFirst), &share.to_bytes()?)?;
+            }
+            let all_first = room.names().iter().all(|n| room.has(&Room::file(Step::RelinFirst, n)));
+            if all_first && !room.has(&file(Step::RelinSecond)) {
+                let sum = threads.run(|| room.relin_sum(level))?;
+                let share = threads.run(|| party.relin_second_share(&sum, ledger))?;
+                room.post(&file(Step::RelinSecond), &share.to_bytes()?)?;
+            }
+        }
+        self.secret_shares()
+    }
+
+    /// Sends this party's secret shares to those who have joined, and adds those of all others once they are there.
+    fn secret_shares(&mut self) -> Result<(), MatrixError> {
+        let (room, name) = (self.room.clone(), self.name.clone());
+        let Some((party, _)) = &mut self.own else { return Ok(()) };
+        if room.session().threshold() == room.session().parties() {
+            return Ok(());
+        }
+        let unsent = |to: &String| room.has(&Room::file(Step::Join, to)) && !room.has(&Room::secret_file(&name, to));
+        if room.names().iter().any(unsent) {
+            for share in self.threads.run(|| party.private_shares()) {
+                let to = &room.names()[share.to() as usize];
+                if unsent(to) {
+                    let context = context(&room, &Room::secret_file(&name, to));
+                    let sealed = self.sealing.seal(&room.key_of(to)?, &context, &share.to_bytes()?)?;
+                    room.post(&Room::secret_file(&name, to), &sealed)?;
+                }
+            }
+        }
+        let files: Vec<String> = room.names().iter().map(|from| Room::secret_file(from, &name)).collect();
+        if party.can_decrypt() || !files.iter().all(|file| room.has(file)) {
+            return Ok(());
+        }
+        let receive = |(i, file): (usize, &String)| {
+            let from = (i as u32, &room.key_of(&room.names()[i])?);
+            let bytes = self.sealing.open(from, &context(&room, file), &room.get(file)?)?;
+            Ok(PrivateShare::receive(room.session(), i as u32, &bytes)?)
+        };
+        let shares = files.iter().enumerate().map(receive).collect::<Result<Vec<_>, MatrixError>>()?;
+        party.add_private_shares(&shares)?;
+        let path = self.home.join(PARTY);
+        Ok(atomic::write(&path, &[&party.to_bytes()?], Access::Owner, Over::All, Durability::Power)?)
+    }
+
+    /// Encrypts under the common key, on the same number of threads.
+    ///
+    /// # Errors
+    /// As [`Room::public_key`].
+    pub fn client(&self) -> Result<PublicClient, MatrixError> {
+        PublicClient::new(self.room.plan(), self.threads.run(|| self.room.public_key())?, self.threads.count())
+    }
+
+    /// How each ciphertext of a result is decrypted by the parties of a request.
+    fn openings(&self, value: &Encrypted, request: &Request) -> Result<Vec<SharedDecryption>, MatrixError> {
+        let (plan, session) = (self.room.plan(), self.room.session());
+        require_plan(plan.hash(), value)?;
+        if value.node() != plan.expression().output() {
+            let planned = "the result of the expression is decrypted".into();
+            return Err(MatrixError::NotPlanned { operation: "a decryption of this value", planned });
+        }
+        let (opening, active) = (plan.opening()?, self.room.active(request)?);
+        let (expected, slots) = (opening.expected, session.params().degree() / 2);
+        let one = |ciphertext| {
+            let bounds = (&expected, opening.max_abs);
+            Ok(SharedDecryption::new(session, ciphertext, bounds, &active, opening.policy, slots)?)
+        };
+        value.ciphertexts()?.iter().map(one).collect()
+    }
+
+    /// Answers a request for a result's decryption: this party's shares go to the receivers, encrypted to each. They are in the ledger before anybody has them; asked again, they are the same.
+    /// `request` is whom this party agrees to decrypt with, and for whom; without one it agrees to what was asked.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] where nothing was asked, or something else; `PartyError::Answered` for a ciphertext that was answered otherwise, and
+    /// `PartyError::UsedUp`; [`MatrixError::WrongPlan`]; `RlweError::NotAsComputed` for a result that states a smaller error than the plan.
+    pub fn share(&mut self, value: &Encrypted, request: Option<&Request>) -> Result<Request, MatrixError> {
+        self.own()?;
+        self.secret_shares()?;
+        if let Some(request) = request {
+            self.room.ask(value, request)?;
+        }
+        let request = self.room.request(value)?.ok_or_else(|| MatrixError::NotPlanned {
+            operation: "a share of this result",
+            planned: "nobody has asked for it; say who decrypts it, and for whom".into(),
+        })?;
+        let keys = request.receivers.iter().map(|to| self.room.key_of(to)).collect::<Result<Vec<_>, _>>()?;
+        let openings = self.openings(value, &request)?;
+        let Some((party, ledger)) = &mut self.own else { return Ok(request) };
+        let mut bytes = Zeroizing::new(Vec::new());
+        for opening in &openings {
+            let share = self.threads.run(|| opening.share(party, ledger))?;
+            bytes.extend(share.to_bytes()?);
+        }
+        let result = Room::result_name(value)?;
+        for (to, key) in request.receivers.iter().zip(&keys) {
+            let file = Room::share_file(&result, &self.name, to);
+            if !self.room.has(&file) {
+                let sealed = self.sealing.seal(key, &context(&self.room, &file), &bytes)?;
+                self.room.post(&file, &sealed)?;
+            }
+        }
+        Ok(request)
+    }
+
+    /// Opens a result for this receiver, from the shares of all parties that were asked. Elements are within what the plan promises.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] where nothing was asked for this receiver; `PartyError::Missing`, and those that name a party.
+    pub fn combine(&self, value: &Encrypted) -> Result<Vec<Matrix>, MatrixError> {
+        let (room, plan) = (&self.room, self.room.plan());
+        let request = room.request(value)?.filter(|request| request.receivers.contains(&self.name));
+        let request = request.ok_or_else(|| MatrixError::NotPlanned {
+            operation: "this result",
+            planned: format!("nobody was asked to decrypt it for {}", self.name),
+        })?;
+        let (openings, result) = (self.openings(value, &request)?, Room::result_name(value)?);
+        let mut shares: Vec<Vec<DecryptionShare>> = openings.iter().map(|_| Vec::new()).collect();
+        for name in &request.parties {
+            let file = Room::share_file(&result, name, &self.name);
+            let Some(index) = room.index(name).filter(|_| room.has(&file)) else { continue };
+            let sealed = room.get(&file)?;
+            let bytes = self.sealing.open((index, &room.key_of(name)?), &context(room, &file), &sealed)?;
+            let mut rest = &bytes[..];
+            for shares in &mut shares {
+                let length = usize::try_from(peek(rest)?.total_bytes()).unwrap_or(usize::MAX);
+                let (one, more) = rest.split_at_checked(length).ok_or_else(early)?;
+                shares.push(DecryptionShare::receive(room.session(), index, one)?);
+                rest = more;
+            }
+            if !rest.is_empty() {
+                return Err(early().into());
+            }
+        }
+        self.threads.run(|| {
+            let plain = openings.iter().zip(&shares).map(|(opening, shares)| Ok(opening.combine(shares)?));
+            let plain = Zeroizing::new(plain.collect::<Result<Vec<Plaintext>, MatrixError>>()?);
+            plan.real()?.decode(plan.goal(), value.node(), &plain)
+        })
+    }
+}
+
+impl std::fmt::Debug for Member {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Member({} of session {}, hidden)", self.name, self.room.session().id())
+    }
+}
+
+/// What an encrypted message is bound to: the session, and who says what to whom.
+fn context(room: &Room, file: &str) -> Vec<u8> {
+    [&room.session().id().0[..], file.as_bytes()].concat()
+}
+
+/// The key that others encrypt to, and the name, from the folder of who has joined.
+fn seated(home: &Path) -> Result<(Sealing, String), MatrixError> {
+    let seat = home.join(SEAT);
+    let bytes = atomic::read_secret(&seat, MAX_SEAT)?;
+    let no_seat = || damaged(&seat, "it holds no key and name");
+    let (seed, name) = bytes.split_first_chunk::<SEED_BYTES>().ok_or_else(no_seat)?;
+    let name = std::str::from_utf8(name).map_err(|_| no_seat())?.to_owned();
+    check_name(&name)?;
+    Ok((Sealing::from_seed(seed), name))
+}
+
+/// A party from its folder, or a new one: its ledger is there before its secret, and its secret before any message.
+fn party(room: &Room, index: u32, home: &Path) -> Result<(Party, PartyLedger), MatrixError> {
+    let (session, secret, books) = (room.session(), home.join(PARTY), home.join(LEDGER));
+    let open = || PartyLedger::open(&books, session.id(), index);
+    if secret.exists() {
+        let ledger = open()?;
+        let bytes = atomic::read_secret(&secret, Party::largest_file(session))?;
+        return Ok((Party::from_bytes(session, &bytes)?, ledger));
+    }
+    let said = Room::file(Step::PublicKey, &room.names()[index as usize]);
+    if room.has(&said) {
+        return Err(damaged(&secret, "this party has sent messages, and its secret is gone").into());
+    }
+    let ledger = match open() {
+        Err(StoreError::NotAStore { .. }) => PartyLedger::create(&books, session.id(), index)?,
+        opened => opened?,
+    };
+    let party = Party::generate(session, index)?;
+    match atomic::write_new(&secret, &[&party.to_bytes()?], Access::Owner)? {
+        true => Ok((party, ledger)),
+        false => Err(StoreError::Busy { path: home.into() }.into()),
+    }
+}

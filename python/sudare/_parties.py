@@ -1,0 +1,184 @@
+"""Keys that several parties hold together: a folder that all of them see, and one that each keeps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from . import _core
+from ._array import Floats
+from ._errors import UnsupportedError
+from ._matrix import Blocks, Encrypted, Unused
+from ._plan import Plan
+from ._progress import clock, progress
+from ._session import PublicClient, Server
+from ._stored import PathLike
+
+__all__ = ["Parties", "Party", "combine"]
+
+
+class Parties:
+    """The folder that all parties see: nothing in it is secret, and it is for one key.
+
+    Made by `Parties.begin`. Whoever computes or carries messages reads it so; a party is a `Party`.
+    """
+
+    def __init__(self, folder: PathLike) -> None:
+        self._folder = os.fspath(folder)
+        self._room = _core.Room.open(self._folder)
+        self._plan = Plan(self._room.plan)
+
+    @classmethod
+    def begin(cls, folder: PathLike, plan: Plan, names: Sequence[str]) -> Parties:
+        """Make the folder for a plan and name the parties.
+
+        The plan says how many there are and how many decrypt: `sudare.plan(…, parties=3, threshold=2,
+        release=sudare.Release(100))`. Names have letters without accents, digits and `_`, up to 32.
+
+        Raises `PlanError` for a plan whose key has one owner and for other names than it has parties,
+        `SudareError` where there is such a folder.
+        """
+        _core.Room.create(os.fspath(folder), plan._core, list(names))
+        return Parties(folder)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self._plan
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all parties, in their order."""
+        return self._room.names
+
+    @property
+    def missing(self) -> dict[str, list[str]]:
+        """Whose messages of key generation have not come, by step; empty when keys are there."""
+        return dict(self._room.missing())
+
+    def fingerprint_of(self, name: str) -> str:
+        """What is to be compared, by another way, of the key by which others encrypt to a name.
+
+        Raises `PlanError` where nobody of the name has joined.
+        """
+        return self._room.fingerprint(name)
+
+    def public(self, *, threads: int = 0) -> PublicClient:
+        """Encrypts under the common key: for a party's own data, and for others by `save`.
+
+        Raises `ShapeError` that numbers the parties whose shares are missing.
+        """
+        return PublicClient(self._plan, self._room.public_bytes(), threads=threads)
+
+    def request(self, x: Encrypted) -> tuple[list[str], list[str]] | None:
+        """Who was asked to decrypt a result, and for whom; None where nobody was.
+
+        Raises `FormatError` for a request that was damaged, `UnsupportedError` for what is no result of the
+        plan.
+        """
+        return self._room.request(_only(x))
+
+    def unanswered(self, x: Encrypted) -> list[str]:
+        """Parties that were asked to decrypt a result and have not answered.
+
+        Raises `FormatError` for a request that was damaged, `UnsupportedError` for what is no result of the
+        plan.
+        """
+        return self._room.unanswered(_only(x))
+
+    def __repr__(self) -> str:
+        return f"<sudare parties {', '.join(self.names)}>"
+
+
+def combine(folder: PathLike, *, threads: int = 0) -> Server:
+    """The server of a session, from the messages of all parties: evaluation keys, and nothing secret.
+
+    Raises `ShapeError` that numbers the parties whose messages are missing, and `FormatError` or
+    `KeyMismatchError` that numbers one whose message is damaged or belongs elsewhere.
+    """
+    room = Parties(folder)
+    with progress("combining keys"):
+        return Server(room._room.server(threads), room.plan)
+
+
+class Party(Parties):
+    """One of the parties that hold a key together, or a receiver of what they decrypt.
+
+    `folder` is what `Parties.begin` made. `name` is one of the names there, or another to receive results.
+    `home` is a folder that nobody else reads: it has the party's secret and its ledger of answers. Keep it
+    out of backups: who goes back to an older ledger may answer twice. A process can end at any time; the same
+    call goes on from there. One process at a time has a party.
+
+    Raises `SudareError` where the name is taken or another process has it, `FormatError` for a party whose
+    ledger or secret is gone.
+    """
+
+    def __init__(self, folder: PathLike, name: str, home: PathLike, *, threads: int = 0) -> None:
+        super().__init__(folder)
+        self._name, self._core = name, _core.Member(self._folder, name, os.fspath(home), threads)
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    @property
+    def fingerprint(self) -> str:
+        """What others see of the key by which they encrypt to this name: compare it by another way."""
+        return self._core.fingerprint()
+
+    @property
+    def releases(self) -> int:
+        """Ciphertexts that this party has helped to decrypt."""
+        return self._core.releases()
+
+    def round(self) -> dict[str, list[str]]:
+        """Send what this party can send by now, take over what came for it, and say what is `missing`.
+
+        Call it until nothing is: three times at most, if all others do. A call that has nothing to do changes
+        nothing.
+
+        Raises `FormatError` or `KeyMismatchError` that numbers a party whose message is damaged or foreign.
+        """
+        with progress("making keys of several parties"):
+            self._core.round()
+        return self.missing
+
+    def share(
+        self, x: Encrypted, parties: Sequence[str] | None = None, to: Sequence[str] | None = None
+    ) -> tuple[list[str], list[str]]:
+        """Answer for a result: `parties` decrypt it, as many as the threshold, and the names in `to` read it.
+
+        The first who asks fixes both; without them this party agrees to what was asked, which is returned.
+        A ciphertext is answered once: asked again, the answer is the same bytes, and asked for others it is
+        refused. Each answer counts as a release of the plan.
+
+        Raises `PlanError` where nothing was asked, or something else; `ReleaseError` for another answer than
+        before and where no release is left.
+        """
+        if (parties is None) != (to is None):
+            raise UnsupportedError("say who decrypts and for whom, both, or neither")
+        asked = None if parties is None or to is None else (list(parties), list(to))
+        with clock("a share of a decryption"):
+            return self._core.share(_only(x), asked)
+
+    def combine(self, x: Encrypted) -> Floats:
+        """The result, where it was decrypted for this name. It is within `plan.error`.
+
+        Raises `ShapeError` that numbers the parties whose shares are missing, `PlanError` where nobody was
+        asked to decrypt it for this name.
+        """
+        shown: Floats = self._core.combine(_only(x))
+        return shown.reshape(x.shape)
+
+    def __repr__(self) -> str:
+        return f"<sudare party {self._name} of {', '.join(self.names)}, secret hidden>"
+
+
+def _only(x: Any) -> _core.Encrypted:
+    if not isinstance(x, Encrypted) or isinstance(x._core, Blocks):
+        raise UnsupportedError(f"parties decrypt an encrypted matrix of their plan, not {type(x).__name__}")
+    if isinstance(x._core, Unused):
+        raise x._core.refusal
+    return x._core

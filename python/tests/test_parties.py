@@ -1,0 +1,113 @@
+"""Keys that several parties hold together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sudare as sd
+from test_documents import GUIDE, blocks, commands
+
+NAMES = ["north", "south", "west"]
+
+
+@pytest.fixture(scope="module")
+def plan() -> sd.Plan:
+    return sd.plan(
+        lambda north, south, west: north + south + west,
+        north=sd.spec((4, 3)),
+        south=sd.spec((4, 3)),
+        west=sd.spec((4, 3)),
+        error=1e-6,
+        parties=3,
+        threshold=2,
+        release=sd.Release(5),
+    )
+
+
+def members(folder: Path, plan: sd.Plan) -> list[sd.Party]:
+    sd.Parties.begin(folder / "room", plan, NAMES)
+    found = [sd.Party(folder / "room", name, folder / name, threads=1) for name in NAMES]
+    for _ in range(3):
+        for party in found:
+            party.round()
+    assert found[0].missing == {}
+    return found
+
+
+def test_two_of_three_decrypt_for_those_who_are_named(plan: sd.Plan, tmp_path: Path) -> None:
+    north, south, west = members(tmp_path, plan)
+    assert plan.error <= 1e-6
+    assert "3 parties" in str(plan)
+    x = np.random.default_rng(1).uniform(-1, 1, (3, 4, 3))
+    room = sd.Parties(tmp_path / "room")
+    server = sd.combine(tmp_path / "room", threads=1)
+    a, b, c = (server.bind(room.public().encrypt(x[i], name)) for i, name in enumerate(NAMES))
+    total = a + b + c
+    assert room.request(total) is None
+    assert north.share(total, ["north", "west"], ["south", "north"]) == (
+        ["north", "west"],
+        ["south", "north"],
+    )
+    assert room.unanswered(total) == ["west"]
+    with pytest.raises(sd.ShapeError, match=r"\[2\]"):
+        south.combine(total)
+    with pytest.raises(sd.PlanError, match="answered once"):
+        south.share(total, ["north", "south"], ["south"])
+    west.share(total)
+    for party in (north, south):
+        assert np.abs(party.combine(total) - x.sum(axis=0)).max() <= plan.error
+    with pytest.raises(sd.PlanError, match="west"):
+        west.combine(total)
+    assert north.releases == 1
+    assert (north.name, north.names) == ("north", NAMES)
+    assert north.fingerprint == room.fingerprint_of("north")
+    with pytest.raises(sd.UnsupportedError, match="both"):
+        west.share(total, ["north", "west"])
+    with pytest.raises(sd.UnsupportedError, match="encrypted matrix"):
+        west.share(np.eye(3))  # type: ignore[arg-type]
+
+
+def test_a_party_goes_on_from_its_folder(plan: sd.Plan, tmp_path: Path) -> None:
+    room = tmp_path / "room"
+    sd.Parties.begin(room, plan, NAMES)
+    sd.Party(room, "north", tmp_path / "north").round()
+    # The first object is gone, and so is its lock.
+    assert sd.Party(room, "north", tmp_path / "north").round()["public"] == ["south", "west"]
+    with pytest.raises(sd.ShapeError, match=r"\[1, 2\]"):
+        sd.Parties(room).public()
+    with pytest.raises(sd.SudareError, match="key-north"):
+        sd.Party(room, "north", tmp_path / "elsewhere")
+    assert sd.Party(room, "guest", tmp_path / "guest").missing["key"] == ["south", "west"]
+
+
+def test_what_is_not_shared_is_refused(plan: sd.Plan, tmp_path: Path) -> None:
+    with pytest.raises(sd.PlanError, match="hold the key together"):
+        sd.Client(plan)
+    alone = sd.plan(lambda A: A + 1.0, A=sd.spec((2, 2)), error=1e-4)
+    with pytest.raises(sd.PlanError, match="one owner"):
+        sd.Parties.begin(tmp_path / "room", alone, NAMES)
+    with pytest.raises(sd.PlanError, match="name of its own"):
+        sd.Parties.begin(tmp_path / "room", plan, NAMES[:2])
+    spec = sd.spec((2, 2))
+    with pytest.raises(sd.PlanError, match="threshold=2"):
+        sd.plan(lambda A: A + 1.0, A=spec, error=1e-4, parties=3)
+    with pytest.raises(sd.PlanError, match="release"):
+        sd.plan(lambda A: A + 1.0, A=spec, error=1e-4, parties=3, threshold=2)
+    with pytest.raises(sd.PlanError, match="threshold from 2"):
+        sd.plan(lambda A: A + 1.0, A=spec, error=1e-4, parties=3, threshold=4, release=sd.Release(2))
+
+
+def test_the_commands_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's commands, one after the other, in a folder where its plan was made."""
+    page = GUIDE / "4-operating" / "06-several-parties.md"
+    monkeypatch.chdir(tmp_path)
+    exec(blocks(page, "python")[0][1], {})
+    x = {name: np.full((2, 3), value) for name, value in zip(NAMES, (0.25, 0.5, -0.125), strict=True)}
+    for name, values in x.items():
+        np.savetxt(f"{name}.csv", values, delimiter=",")
+    for _, code in blocks(page, "sh"):
+        if code.startswith("sudare "):
+            commands(code, tmp_path)
+    assert np.abs(np.loadtxt("sum.csv", delimiter=",") - 0.625).max() < 1e-6
