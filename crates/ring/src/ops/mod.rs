@@ -19,6 +19,7 @@
 //! | [`sums`] | sums of images under automorphisms |
 //! | [`linear`], [`periodic`] | sums of linear maps, plaintexts whose slots repeat |
 //! | [`combine`] | sums of products and multiples: steps of a polynomial |
+//! | [`matrix`] | products of a matrix of integers with polynomials |
 //! | [`rows`], [`points`] | Fourier transforms over rows, matrices over a subring |
 //!
 //! Results are those of exact arithmetic modulo each prime, so they do not depend on how a pass is cut. Bases that
@@ -31,6 +32,7 @@ pub mod divide;
 pub mod elementwise;
 pub mod gadget;
 pub mod linear;
+pub mod matrix;
 pub mod mixed_radix;
 pub mod ntt;
 pub mod pairs;
@@ -47,6 +49,7 @@ pub use convert::{Rescaling, lifted};
 pub use divide::Division;
 pub use gadget::{Digits, Ending, Pair, RnsGadget};
 pub use linear::{Root, Term};
+pub use matrix::IntegerMatrix;
 pub use mixed_radix::Composition;
 pub use pairs::PolyPairs;
 pub use periodic::PeriodicPoly;
