@@ -340,7 +340,11 @@ impl<'m> Making<'m> {
             return Ok(None);
         }
         let literal = match self.wanted.insecure {
-            Some(log_n) => own.insecure(log_n)?,
+            Some(log_n) => match own.insecure(log_n) {
+                // A ring that is too small or too large for a set that was not asked for.
+                Err(_) if self.wanted.bootstrap.is_none() => return Ok(None),
+                made => made?,
+            },
             None => own,
         };
         let slots = 1usize << literal.log_slots;
