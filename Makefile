@@ -15,7 +15,7 @@ export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-parties demo-genome demo-large demo-search demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs readability runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels rehearse-install fmt clean
+.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-parties demo-genome demo-large demo-search demo-model demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs readability runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels rehearse-install fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -75,6 +75,9 @@ demo-genome: | prerequisites ## a private search in a real haplotype panel by th
 
 demo-search: release ## ten questions to 50,000 encrypted vectors, compared with NumPy
 	@$(BIN)/python python/examples/demo_search.py
+
+demo-model: release ## a network trained on digits reads an encrypted image; its clear answer beside, seconds, keys, memory
+	@$(BIN)/python python/examples/demo_model.py
 
 # Operands, the limit that the system enforces and the budget of the product, in MB.
 LARGE ?= 4000 512 400

@@ -16,6 +16,7 @@ mod limits;
 mod lines;
 mod machine;
 mod matmul;
+mod models;
 mod ntt;
 mod ops;
 mod packing;
@@ -130,6 +131,8 @@ enum Suite {
     Exact(exact::Options),
     /// Products of encrypted matrices.
     Matmul(matmul::Options),
+    /// Compiled models: seconds and memory beside what their plans predict.
+    Models(models::Options),
     /// Tables 5, 6 and 7 of the 3-D matrix product paper beside ours, as a page.
     #[command(name = "papers-000")]
     Papers000(papers::Options),
@@ -315,6 +318,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = public::run(options, cli.threads, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("public{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Models(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = models::run(options, budget, &threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("models{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

@@ -2,10 +2,11 @@
 //! behind the checksums are reached, with their checksums made right. No panic, and what is
 //! accepted is written again as the same bytes.
 //!
-//! Plans, stores, messages of parties in a folder, requests and objects of Lattigo have modules of their own, which the ordinary tests of `session`, `serve` and
-//! `lattigo` include: there each runs on its seeds and some changes of them.
+//! Plans, stores, messages of parties in a folder, requests, objects of Lattigo and compiled models have modules of their own, which the ordinary
+//! tests of `session`, `serve`, `lattigo` and `models` include: there each runs on its seeds and some changes of them.
 
 pub mod lattigo;
+pub mod models;
 pub mod mutation;
 pub mod parties;
 pub mod plans;

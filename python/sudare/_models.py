@@ -75,6 +75,7 @@ class _Wanted(NamedTuple):
     degree: int | None
     margin: float
     batch: int
+    bootstrap: str | None
     insecure: int | None
 
 
@@ -96,6 +97,7 @@ def compile(  # noqa: A001
     degree: int | None = None,
     margin: float = 1.5,
     batch: int = 1,
+    bootstrap: str | None = None,
     insecure: int | None = None,
 ) -> CompiledModel:
     """A model for encrypted inputs: of an ONNX file, a fitted estimator or pipeline, or `Dense` layers.
@@ -108,8 +110,13 @@ def compile(  # noqa: A001
     Functions become polynomials of the least degrees with which the share `agreement` of the examples
     keeps its label (of a regression: no output is further away than `approximation`, which is `error`
     without), or of `degree`. `error` is another matter: what encryption adds, the bound on the distance of
-    a decrypted answer from the polynomial model's. `batch` examples come in one ciphertext, as far as
-    there is room.
+    a decrypted answer from the polynomial model's. Where it cannot be had for all inputs, as in deep
+    networks, it is for inputs like the examples, which the plan says. `batch` examples come together: in one
+    ciphertext, as far as there is room.
+
+    Parameters with as many levels as the layers take, or a bootstrapping set with refreshes where they cost
+    least: it is what takes least seconds at this machine's prices (`sudare calibrate`), or the set
+    `bootstrap` (`"A"`, `"A12"`, `"B"`, `"C"`).
 
     `insecure` is log2 of the degree of a ring without security, for tests.
 
@@ -126,6 +133,7 @@ def compile(  # noqa: A001
         None if degree is None else count(degree, "degree"),
         real(margin, "margin"),
         count(batch, "batch"),
+        bootstrap,
         insecure,
     )
     if hasattr(model, "SerializeToString"):
@@ -305,6 +313,16 @@ class ModelPlan(Travels):
         """Bytes of the evaluation keys in memory."""
         return self._core.key_bytes
 
+    @property
+    def seconds(self) -> float:
+        """Seconds for one ciphertext on one thread, with encoded weights, as they were predicted."""
+        return float(self.figures["seconds"])
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that a server takes, as they were predicted."""
+        return self._core.memory
+
     def to_json(self) -> str:
         """Its text."""
         return self._core.to_json()
@@ -422,9 +440,11 @@ class ModelServer(KeyedServer[_core.ModelServer]):
 
     @classmethod
     def from_bytes(
-        cls, model: CompiledModel, data: Source, *, threads: int = 0, stored: bool = True
+        cls, model: CompiledModel, data: Source, *, threads: int = 0, stored: bool | None = None
     ) -> ModelServer:
         """A server from evaluation keys. With `stored` weights are encoded once, else for every request.
+
+        By itself it stores up to a GiB of them.
 
         Raises `FormatError` for anything damaged, `KeyMismatchError` for keys of other parameters,
         `MissingKeyError`.
@@ -467,7 +487,7 @@ class ModelClient(SecretHolder[_core.ModelClient]):
         """The plan."""
         return self._plan
 
-    def server(self, model: CompiledModel, *, stored: bool = True) -> ModelServer:
+    def server(self, model: CompiledModel, *, stored: bool | None = None) -> ModelServer:
         """A server of a model with new evaluation keys, for one process.
 
         Elsewhere `ModelServer.from_bytes` makes one.

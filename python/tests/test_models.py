@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -89,6 +90,36 @@ def test_refusals(tmp_path: Path) -> None:
     text = json.dumps({**model.plan.figures, "images": 3})
     with pytest.raises(sd.FormatError, match="contradicts"):
         sd.ModelPlan.from_json(text)
+
+
+def test_refreshed_and_apart() -> None:
+    """A deep network by a bootstrapping set, and a large batch with a ciphertext for each number."""
+    rng = np.random.default_rng(6)
+    examples = rng.uniform(-1, 1, (300, 5))
+    sizes = (5, 6, 6, 6, 2)
+    layers = [
+        sd.Dense(rng.normal(size=(a, b)) / np.sqrt(a), function="tanh" if b != sizes[-1] else "identity")
+        for a, b in itertools.pairwise(sizes)
+    ]
+    model = sd.compile(layers, example=examples, degree=7, bootstrap="B", insecure=9)
+    figures = model.plan.figures
+    assert figures["bootstrap"] == "B"
+    assert figures["refreshes"] >= 2
+    assert "refreshed before it" in str(model)
+    assert model.plan.seconds > 0
+    assert model.plan.memory > model.plan.key_bytes
+    client = sd.ModelClient(model.plan)
+    server = sd.ModelServer.from_bytes(model, client.server(model).to_bytes())
+    answers = client.decrypt(server.run(client.encrypt(examples[:2])))
+    assert np.abs(answers - model.polynomial(examples[:2])).max() <= figures["error"]
+    with pytest.raises(sd.PlanError, match="bootstrapping set"):
+        sd.compile(layers, example=examples, bootstrap="Z")
+
+    model = sd.compile(layers[:1], example=examples, degree=7, batch=300, insecure=9)
+    assert model.plan.figures["apart"]
+    client = sd.ModelClient(model.plan)
+    answers = client.decrypt(client.server(model).run(client.encrypt(examples)))
+    assert np.abs(answers - model.polynomial(examples)).max() <= model.plan.figures["error"]
 
 
 def named(name: str, **attributes: Any) -> Any:

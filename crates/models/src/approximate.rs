@@ -5,7 +5,8 @@ use crate::function::{DEGREES, Function};
 use crate::network::Network;
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
-use sudare_he::circuits::polynomial::Polynomial;
+use sudare_he::circuits::polynomial::{Basis, Polynomial};
+use sudare_ring::threads;
 
 /// Examples that degrees are chosen by, at most.
 const SEARCHED: usize = 256;
@@ -58,12 +59,30 @@ impl Activation {
         if self.square { 1 } else { self.polynomial.depth() }
     }
 
+    /// The polynomial's value.
+    pub fn value(&self, x: f64) -> f64 {
+        if self.polynomial.basis() == Basis::Power {
+            return self.polynomial.evaluate(x).re;
+        }
+        // Clenshaw's rule on real numbers: the interval is centred.
+        let (u, c) = (x / self.reach, self.polynomial.coefficients());
+        let step = |(b1, b2): (f64, f64), c: &Complex64| (c.re + 2.0 * u * b1 - b2, b1);
+        let (b1, b2) = c.iter().skip(1).rev().fold((0.0, 0.0), step);
+        c[0].re + u * b1 - b2
+    }
+
+    /// Its derivative, by a difference.
+    pub fn slope(&self, x: f64) -> f64 {
+        let h = self.reach * 1e-6;
+        (self.value(x + h) - self.value(x - h)) / (2.0 * h)
+    }
+
     /// Largest absolute value and largest derivative on the interval.
     pub fn sizes(&self) -> (f64, f64) {
         let count = 64 * (self.polynomial.degree() + 4);
         let at = |i: usize| {
             let x = self.reach * (std::f64::consts::PI * i as f64 / count as f64).cos();
-            (x, self.polynomial.evaluate(x).re)
+            (x, self.value(x))
         };
         let (mut last, mut size, mut slope) = (at(0), at(0).1.abs(), 0f64);
         for i in 1..=count {
@@ -101,8 +120,10 @@ fn rounded_up(x: f64) -> f64 {
     if x == 0.0 {
         return 1.0;
     }
-    let unit = 10f64.powf(x.log10().floor() - 1.0);
-    (x / unit).ceil() * unit
+    let exponent = x.log10().floor() as i32 - 1;
+    let digits = (x / 10f64.powi(exponent)).ceil();
+    // As a person writes it, and no sum of powers of two near it.
+    format!("{digits}e{exponent}").parse().unwrap_or(digits * 10f64.powi(exponent))
 }
 
 pub(crate) fn largest<'x>(values: impl IntoIterator<Item = &'x f64>) -> f64 {
@@ -155,11 +176,16 @@ impl Ranges {
     }
 }
 
+/// A result of each example.
+pub(crate) fn each<T: Send>(examples: &[&[f64]], work: impl Fn(&[f64]) -> T + Sync + Send) -> Vec<T> {
+    threads::map_jobs(examples.len(), |i| work(examples[i]))
+}
+
 /// The result of the polynomial model.
 pub(crate) fn evaluate(network: &Network, activations: &[Option<Activation>], example: &[f64]) -> Vec<f64> {
     let apply = |k: usize, x: Vec<f64>| match &activations[k] {
         None => x,
-        Some(a) => x.into_iter().map(|x| a.polynomial.evaluate(Complex64::from(x)).re).collect(),
+        Some(a) => x.into_iter().map(|x| a.value(x)).collect(),
     };
     network.run(example, apply).pop().into_iter().flatten().collect()
 }
@@ -205,7 +231,7 @@ pub(crate) fn choose(
     wanted: Wanted,
 ) -> Result<Vec<Option<Activation>>, ModelError> {
     let searched: Vec<&[f64]> = examples.iter().copied().take(SEARCHED).collect();
-    let given = searched.iter().map(|x| network.evaluate(x)).collect::<Result<Vec<_>, _>>()?;
+    let given = each(&searched, |x| network.evaluate(x)).into_iter().collect::<Result<Vec<_>, _>>()?;
     let make = |k: usize, degree: usize| -> Result<Option<Activation>, ModelError> {
         let function = &network.layers[k].function;
         match function {
@@ -217,7 +243,7 @@ pub(crate) fn choose(
     let mut chosen =
         (0..layers).map(|k| make(k, wanted.degree.unwrap_or(DEGREES[0]))).collect::<Result<Vec<_>, _>>()?;
     let measure = |chosen: &[Option<Activation>]| {
-        let found: Vec<Vec<f64>> = searched.iter().map(|x| evaluate(network, chosen, x)).collect();
+        let found = each(&searched, |x| evaluate(network, chosen, x));
         compare(&found, &given, wanted.label)
     };
     let mut step = vec![0; layers];

@@ -2,10 +2,12 @@
 
 use crate::approximate::divided;
 use crate::error::ModelError;
-use crate::layout::{period, slots};
+use crate::keys::Keys;
+use crate::layout::{Layout, period};
 use crate::message::{Answer, Request};
 use crate::plan::Plan;
 use std::sync::Arc;
+use sudare_he::circuits::bootstrapping::BootstrapKeys;
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor};
 use sudare_ring::threads;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
@@ -46,16 +48,18 @@ impl Client {
         &self.secret
     }
 
-    /// What the server computes with: the keys of the plan, each at its level.
+    /// What the server computes with: the keys of the plan, each at its level, and those of its bootstrapping set.
     ///
     /// # Errors
     /// [`ModelError::He`].
-    pub fn eval_keys(&self) -> Result<EvalKeys, ModelError> {
-        let figures = self.plan.figures();
-        if figures.relin.is_none() && figures.galois.is_empty() {
-            return Ok(EvalKeys::new(self.plan.params(), self.secret.id()));
-        }
-        Ok(KeyGenerator::new(&self.secret)?.eval_keys(figures.relin, &figures.galois)?)
+    pub fn eval_keys(&self) -> Result<Keys, ModelError> {
+        let (figures, params) = (self.plan.figures(), self.plan.params());
+        let eval = match figures.relin.is_none() && figures.galois.is_empty() {
+            true => EvalKeys::new(params, self.secret.id()),
+            false => KeyGenerator::new(&self.secret)?.eval_keys(figures.relin, &figures.galois)?,
+        };
+        let set = self.plan.refresh().map(|set| BootstrapKeys::generate(&self.secret, &set.build()?));
+        Ok(Keys { eval, bootstrap: set.transpose()? })
     }
 
     /// Encrypts examples, row by row.
@@ -81,16 +85,21 @@ impl Client {
         }
         let (encoder, encryptor) = (Encoder::new(params), Encryptor::with_secret_key(&self.secret)?);
         let at = EncodeAt {
-            level: params.max_level(),
+            level: figures.input_level,
             scale: params.scale() / figures.input_bound,
             max_abs: figures.input_bound,
         };
+        let layout = Layout::plain(inputs);
         let lots: Vec<&[&[f64]]> = rows.chunks(figures.images).collect();
         let one = |i: usize| {
-            let values = Zeroizing::new(slots(lots[i], figures.images, params.slots()));
+            let values = Zeroizing::new(match figures.apart {
+                false => layout.slots(lots[i], figures.images, params.slots()),
+                true => lots[i / inputs].iter().map(|x| x[i % inputs]).collect(),
+            });
             Ok::<_, ModelError>(encryptor.encrypt(&encoder.encode_at(&values, at)?)?)
         };
-        let ciphertexts = threads::map_jobs(lots.len(), one).into_iter().collect::<Result<_, _>>()?;
+        let count = self.plan.ciphertexts(rows.len(), false);
+        let ciphertexts = threads::map_jobs(count, one).into_iter().collect::<Result<_, _>>()?;
         Request::new(&self.plan, rows.len(), ciphertexts)
     }
 
@@ -106,6 +115,9 @@ impl Client {
         let (outputs, figures, params) = (self.plan.outputs(), self.plan.figures(), self.plan.params());
         let (encoder, decryptor) = (Encoder::new(params), Decryptor::new(&self.secret));
         let (images, p) = (figures.images, period(outputs));
+        if figures.apart {
+            return self.decrypt_apart(answer);
+        }
         let read = |i: usize| {
             let slots = encoder.decode_complex(&decryptor.decrypt(&answer.ciphertexts()[i])?)?;
             let here = images.min(answer.examples() - i * images);
@@ -128,6 +140,31 @@ impl Client {
         };
         let all = threads::map_jobs(answer.ciphertexts().len(), read).into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(all.into_iter().flatten().collect())
+    }
+
+    /// Answers of which each number has a ciphertext of its own.
+    fn decrypt_apart(&self, answer: &Answer) -> Result<Vec<f64>, ModelError> {
+        let (outputs, figures) = (self.plan.outputs(), self.plan.figures());
+        let (encoder, decryptor) = (Encoder::new(self.plan.params()), Decryptor::new(&self.secret));
+        let read = |i: usize| {
+            let first = i / outputs * figures.images;
+            let here = figures.images.min(answer.examples() - first);
+            let slots = encoder.decode_complex(&decryptor.decrypt(&answer.ciphertexts()[i])?)?;
+            let left = |row: usize, what| Err(ModelError::Left { row: first + row, what });
+            for (row, z) in slots.iter().take(here).enumerate() {
+                if z.re.abs() > figures.output_bound + figures.error {
+                    return left(row, "over the bound on answers");
+                }
+                if z.im.abs() > figures.error {
+                    return left(row, "no real number");
+                }
+            }
+            Ok(slots.into_iter().take(here).map(|z| z.re).collect::<Vec<_>>())
+        };
+        let columns = threads::map_jobs(answer.ciphertexts().len(), read).into_iter().collect::<Result<Vec<_>, _>>()?;
+        let rows =
+            columns.chunks(outputs).flat_map(|lot| (0..lot[0].len()).map(move |row| lot.iter().map(move |c| c[row])));
+        Ok(rows.flatten().collect())
     }
 
     /// The labels of answers; none for a model of numbers.

@@ -40,12 +40,11 @@ impl Message {
         let what = if answer { "the answer" } else { "the request" };
         let bundle = Bundle::<Ciphertext>::from_bytes(plan.params().rlwe(), bytes)?;
         let about: Option<About> = serde_json::from_slice(bundle.application()).ok();
-        let images = plan.figures().images;
         let sound = |about: &About| {
             about.plan == name(plan)
                 && about.answer == answer
                 && about.examples > 0
-                && about.examples.div_ceil(images) == bundle.ciphertexts().len()
+                && plan.ciphertexts(about.examples, answer) == bundle.ciphertexts().len()
         };
         match about.filter(sound) {
             Some(about) => Ok(Self { examples: about.examples, bundle }),

@@ -3,15 +3,20 @@
 
 use crate::approximate::{Approximation, Label};
 use crate::error::{ModelError, format};
-use crate::layout::period;
+use crate::layout::{Order, period};
+use crate::noise::Promise;
+use crate::placement::Levels;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
+use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet};
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_rlwe::keys::KeySwitchKey;
 
 /// Version of plans that this release makes and reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Bytes of encoded weights that a server keeps by itself.
+const STORED: u64 = 1 << 30;
 /// Bytes of a plan's text at most.
 const MAX_TEXT: usize = 1 << 24;
 
@@ -27,18 +32,32 @@ pub struct LayerPlan {
     pub takes: Vec<usize>,
     /// Numbers that come out.
     pub outputs: usize,
-    /// Diagonals of its maps, and giant steps.
+    /// Where they stand in slots.
+    pub order: Order,
+    /// Diagonals of its maps.
     pub diagonals: usize,
     /// Giant steps of its maps.
     pub giants: usize,
     /// Level of its operands.
     pub level: usize,
+    /// Level at which its function begins.
+    pub start: usize,
+    /// Level of its result, before a refresh.
+    pub end: usize,
+    /// Whether the function's operand is refreshed, and whether its result is.
+    pub refreshed: [bool; 2],
     /// The interval of its polynomial is [−reach, reach].
     pub reach: f64,
     /// Degree of its polynomial; one without.
     pub degree: usize,
     /// Largest distance of polynomial and function on the interval.
     pub error: f64,
+}
+
+impl LayerPlan {
+    pub(crate) fn levels(&self) -> Levels {
+        Levels { from: self.level, start: self.start, to: self.end, refreshed: self.refreshed }
+    }
 }
 
 /// What is written.
@@ -48,6 +67,8 @@ pub struct Figures {
     pub(crate) sudare_model: u32,
     /// The parameters.
     pub params: ParamsLiteral,
+    /// The bootstrapping set that they are of, if values are refreshed.
+    pub bootstrap: Option<BootstrapSet>,
     /// BLAKE3 of the weights.
     pub weights: String,
     /// The shape of an example.
@@ -56,20 +77,28 @@ pub struct Figures {
     pub output: Vec<usize>,
     /// Examples of a ciphertext.
     pub images: usize,
+    /// Whether each number of an example has a ciphertext of its own, in which each example is a slot.
+    pub apart: bool,
     /// What each number of an example is divided by before it is encrypted; empty for nothing.
     pub factors: Vec<f64>,
     /// Bound on an input's absolute values, once divided.
     pub input_bound: f64,
+    /// Level of an encrypted input.
+    pub input_level: usize,
     /// Bound on an answer's absolute values.
     pub output_bound: f64,
     /// Bound on |decrypted − polynomial model|, but for a probability of 2^−30 an answer.
     pub error: f64,
+    /// For which inputs.
+    pub promise: Promise,
     /// Level of the relinearisation key; none if nothing is relinearised.
     pub relin: Option<usize>,
     /// Galois elements of the automorphism keys, each with its level.
     pub galois: Vec<(u64, usize)>,
     /// Layers.
     pub layers: Vec<LayerPlan>,
+    /// Refreshes for one ciphertext.
+    pub refreshes: usize,
     /// How near polynomials bring it to the given model on the examples.
     pub approximation: Approximation,
     /// Share of the examples with the given model's label, with errors of the expected size added.
@@ -82,10 +111,20 @@ pub struct Figures {
     pub label: Label,
     /// The function at the end that the client computes.
     pub dropped: Option<String>,
-    /// Bytes of what a server prepares, if weights stay encoded.
-    pub prepared: u64,
-    /// Operations for one ciphertext.
+    /// Bytes of encoded weights: of all layers, and of the largest.
+    pub prepared: [u64; 2],
+    /// Bytes of the diagonals of refreshes.
+    pub diagonals: u64,
+    /// Bytes of the bootstrapping keys.
+    pub bootstrap_keys: u64,
+    /// Bytes that a server works in for one ciphertext, the weights as they are among them.
+    pub working: u64,
+    /// Operations for one ciphertext, but for refreshes.
     pub operations: Operations,
+    /// Seconds for one ciphertext on one thread, with weights that stay encoded, at the prices of the machine that compiled the model.
+    pub seconds: f64,
+    /// What it takes longer where weights are encoded for each.
+    pub encoding: f64,
 }
 
 /// Operations for one ciphertext, by a simulation.
@@ -102,6 +141,21 @@ struct Inner {
     figures: Figures,
     text: String,
     params: Params,
+    refresh: Option<BootstrapLiteral>,
+}
+
+/// The set that figures name, over their ring.
+fn refresh(figures: &Figures) -> Result<Option<BootstrapLiteral>, ModelError> {
+    let Some(set) = figures.bootstrap else { return Ok(None) };
+    let (literal, own) = (set.literal(), &figures.params);
+    let literal = match own.rlwe.log_n < literal.params.rlwe.log_n {
+        true => literal.insecure(own.rlwe.log_n)?,
+        false => literal,
+    };
+    match literal.params == *own {
+        true => Ok(Some(literal)),
+        false => format(format!("its parameters are not those of the bootstrapping set {set}; it is damaged")),
+    }
 }
 
 /// A plan: what client and server share.
@@ -111,7 +165,7 @@ pub struct Plan(Arc<Inner>);
 impl Plan {
     pub(crate) fn new(figures: Figures, params: Params) -> Result<Self, ModelError> {
         match serde_json::to_string_pretty(&figures) {
-            Ok(text) => Ok(Self(Arc::new(Inner { figures, text, params }))),
+            Ok(text) => Ok(Self(Arc::new(Inner { refresh: refresh(&figures)?, figures, text, params }))),
             Err(e) => format(format!("a plan cannot be written: {e}")),
         }
     }
@@ -133,6 +187,7 @@ impl Plan {
         if *sudare_model != VERSION {
             return format(format!("version {sudare_model} of plans is unknown here; use a newer release"));
         }
+        let refresh = refresh(&figures)?;
         let params = figures.params.build()?;
         let count = |shape: &[usize]| {
             let all = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
@@ -140,7 +195,7 @@ impl Plan {
         };
         let fits = |shape: &[usize]| {
             let all = count(shape).and_then(|all| period(all).checked_mul(*images));
-            all.is_some_and(|all| all <= params.slots())
+            all.is_some_and(|all| all <= params.slots()) || figures.apart && *images == params.slots()
         };
         let level = |level: usize| level <= params.max_level();
         let numbers = [figures.input_bound, figures.output_bound, figures.error];
@@ -149,12 +204,16 @@ impl Plan {
             && fits(output)
             && galois.iter().all(|(e, l)| e % 2 == 1 && *e < 2 * params.degree() as u64 && level(*l))
             && relin.is_none_or(level)
+            && level(figures.input_level)
+            && figures.layers.iter().all(|l| level(l.level))
+            && figures.seconds.is_finite()
+            && figures.encoding.is_finite()
             && (figures.factors.is_empty() || Some(figures.factors.len()) == count(input))
             && figures.factors.iter().chain(&numbers).all(|x| x.is_finite() && *x > 0.0);
         if !sound {
             return format("the plan contradicts itself; it is damaged");
         }
-        Ok(Self(Arc::new(Inner { figures, text: text.to_owned(), params })))
+        Ok(Self(Arc::new(Inner { figures, text: text.to_owned(), params, refresh })))
     }
 
     /// Its text.
@@ -179,6 +238,11 @@ impl Plan {
         &self.0.params
     }
 
+    /// What values are refreshed by, if they are.
+    pub fn refresh(&self) -> Option<&BootstrapLiteral> {
+        self.0.refresh.as_ref()
+    }
+
     /// Numbers of an example.
     pub fn inputs(&self) -> usize {
         self.0.figures.input.iter().product()
@@ -189,11 +253,35 @@ impl Plan {
         self.0.figures.output.iter().product()
     }
 
-    /// Bytes of the evaluation keys in memory.
+    /// Ciphertexts of a request of so many examples, or of the answer.
+    pub(crate) fn ciphertexts(&self, examples: usize, answer: bool) -> usize {
+        let lots = examples.div_ceil(self.0.figures.images);
+        match (self.0.figures.apart, answer) {
+            (false, _) => lots,
+            (true, false) => lots.saturating_mul(self.inputs()),
+            (true, true) => lots.saturating_mul(self.outputs()),
+        }
+    }
+
+    /// Bytes of all keys of a server in memory.
     pub fn key_bytes(&self) -> u64 {
-        let Figures { relin, galois, .. } = &self.0.figures;
+        let Figures { relin, galois, bootstrap_keys, .. } = &self.0.figures;
         let levels = relin.iter().chain(galois.iter().map(|(_, level)| level));
-        levels.map(|level| KeySwitchKey::bytes_at(self.0.params.rlwe().literal(), *level) as u64).sum()
+        let bytes = |level: &usize| KeySwitchKey::bytes_at(self.0.params.rlwe().literal(), *level) as u64;
+        bootstrap_keys.saturating_add(levels.map(bytes).sum())
+    }
+
+    /// Whether weights stay encoded, unless a server is told otherwise: where they take no more than a GiB.
+    pub fn stores(&self) -> bool {
+        self.0.figures.prepared[0] <= STORED
+    }
+
+    /// Bytes of memory that a server takes for one ciphertext at a time, with weights that stay encoded or not.
+    pub fn memory(&self, stored: bool) -> u64 {
+        let Figures { prepared: [all, largest], diagonals, working, .. } = &self.0.figures;
+        [if stored { *all } else { *largest }, *diagonals, *working]
+            .iter()
+            .fold(self.key_bytes(), |a, b| a.saturating_add(*b))
     }
 }
 
@@ -232,6 +320,10 @@ impl fmt::Display for Plan {
                     layer.function, layer.reach, layer.reach, layer.degree, layer.error
                 )?;
             }
+            if layer.refreshed.contains(&true) {
+                let place = if layer.refreshed[0] { "before" } else { "after" };
+                write!(f, "; refreshed {place} it")?;
+            }
             writeln!(f)?;
         }
         if let Some(dropped) = &p.dropped {
@@ -247,13 +339,29 @@ impl fmt::Display for Plan {
         )?;
         writeln!(
             f,
-            "{} examples a ciphertext; {} keys of {} in memory; {} transforms and {} key switches for a ciphertext; encoded weights {}",
+            "{} examples {}; {} keys{}, {} in memory; {} transforms and {} key switches for a ciphertext; \
+             encoded weights {}",
             p.images,
+            if p.apart { "in the slots of a ciphertext for each number" } else { "a ciphertext" },
             p.galois.len() + usize::from(p.relin.is_some()),
+            if p.bootstrap.is_some() { " and those of refreshes" } else { "" },
             size(self.key_bytes()),
             p.operations.transforms,
             p.operations.key_switches,
-            size(p.prepared)
+            size(p.prepared[0])
+        )?;
+        if let Some(set) = p.bootstrap {
+            writeln!(f, "{} refreshes by set {set}", p.refreshes)?;
+        }
+        writeln!(
+            f,
+            "{} examples: {:.2} s on one thread by the prices of the machine that compiled it, {:.2} s where weights are encoded for each; a \
+             server: {} of memory, or {}",
+            p.images,
+            p.seconds,
+            p.seconds + p.encoding,
+            size(self.memory(true)),
+            size(self.memory(false))
         )?;
         writeln!(
             f,
@@ -264,8 +372,12 @@ impl fmt::Display for Plan {
         writeln!(
             f,
             "noise: a decrypted answer is within {:.1e} of the polynomial model's, but for a probability of 2^−30, if all values stay in their \
-             intervals",
-            p.error
+             intervals{}",
+            p.error,
+            match p.promise {
+                Promise::AllInputs => "",
+                Promise::LikeExamples => " and the network is no more than twice as sensitive as at the examples",
+            }
         )?;
         if p.label != Label::Numbers {
             writeln!(f, "agreement: {:.2} % of the examples keep their label", 100.0 * p.agreement)?;
@@ -276,7 +388,7 @@ impl fmt::Display for Plan {
              at most {:.1e}",
             p.margin,
             p.examples,
-            3.0 / p.examples as f64
+            (3.0 / p.examples as f64).min(1.0)
         )
     }
 }

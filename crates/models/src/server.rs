@@ -2,16 +2,17 @@
 
 use crate::circuit::Step;
 use crate::error::ModelError;
+use crate::keys::Keys;
 use crate::message::{Answer, Request};
-use crate::model::{Model, run};
+use crate::model::Model;
 use crate::plan::Plan;
 use std::sync::Arc;
+use sudare_he::circuits::bootstrapping::Bootstrapper;
 use sudare_he::ckks::{Ciphertext, Evaluator};
 use sudare_ring::ops::PeriodicPoly;
 use sudare_ring::threads;
 use sudare_rlwe::Counters;
 use sudare_rlwe::RlweError;
-use sudare_rlwe::keys::KeySource;
 
 /// Relative difference of two scales that come from one text.
 const SCALES: f64 = 1e-12;
@@ -20,6 +21,7 @@ const SCALES: f64 = 1e-12;
 pub struct Server {
     model: Model,
     evaluator: Evaluator,
+    bootstrapper: Option<Bootstrapper>,
     /// Encoded weights, where they are kept.
     steps: Option<Vec<Arc<Step<PeriodicPoly>>>>,
 }
@@ -36,9 +38,14 @@ impl Server {
     ///
     /// # Errors
     /// [`ModelError::He`] for keys of other parameters, or a missing one.
-    pub fn new(model: &Model, keys: impl Into<Arc<dyn KeySource>>, stored: bool) -> Result<Self, ModelError> {
+    pub fn new(model: &Model, keys: Keys, stored: bool) -> Result<Self, ModelError> {
         let plan = model.plan();
-        let evaluator = Evaluator::new(plan.params(), keys)?;
+        let Keys { eval, bootstrap } = keys;
+        let of_one = bootstrap.as_ref().is_none_or(|keys| keys.id() == eval.id());
+        if plan.refresh().is_some() != bootstrap.is_some() || !of_one {
+            return Err(ModelError::Mixed { what: "the set of keys" });
+        }
+        let evaluator = Evaluator::new(plan.params(), eval)?;
         for (element, level) in &plan.figures().galois {
             evaluator.check_keys(&[*element], *level)?;
         }
@@ -46,9 +53,10 @@ impl Server {
         if plan.figures().relin.is_some_and(|needed| relin.is_none_or(|level| level < needed)) {
             return Err(RlweError::MissingRelinKey.into());
         }
-        let mut server = Self { model: model.clone(), evaluator, steps: None };
+        let bootstrapper = bootstrap.map(|keys| Bootstrapper::new(keys, None)).transpose()?;
+        let mut server = Self { model: model.clone(), evaluator, bootstrapper, steps: None };
         if stored {
-            let layers = model.0.network.layers.len();
+            let layers = model.0.program.layers();
             let steps = (0..layers).map(|k| server.step(k)).collect::<Result<_, _>>()?;
             server.steps = Some(steps);
         }
@@ -65,10 +73,18 @@ impl Server {
         self.evaluator.counters()
     }
 
+    /// New levels for a ciphertext.
+    fn refresh(&self, c: &Ciphertext) -> Result<Ciphertext, ModelError> {
+        match &self.bootstrapper {
+            Some(bootstrapper) => Ok(bootstrapper.refresh_real(c)?),
+            None => Err(RlweError::Internal { what: "a refresh without a bootstrapping set" }.into()),
+        }
+    }
+
     fn step(&self, k: usize) -> Result<Arc<Step<PeriodicPoly>>, ModelError> {
         match self.steps.as_ref().and_then(|steps| steps.get(k)) {
             Some(step) => Ok(step.clone()),
-            None => Ok(Arc::new(self.model.0.step(&self.evaluator, k)?)),
+            None => Ok(Arc::new(self.model.0.program.step(&self.evaluator, k)?)),
         }
     }
 
@@ -83,19 +99,27 @@ impl Server {
             return foreign();
         }
         let bound = plan.figures().input_bound;
-        let (top, scale, all) = (plan.params().max_level(), plan.params().scale() / bound, request.ciphertexts());
+        let (level, scale, all) = (plan.figures().input_level, plan.params().scale() / bound, request.ciphertexts());
         for c in all {
             self.evaluator.check(c)?;
             let near = (c.scale() / scale - 1.0).abs() < SCALES && c.bound() <= bound * (1.0 + SCALES);
-            if (c.level(), c.parts().len()) != (top, 2) || !near {
+            if (c.level(), c.parts().len()) != (level, 2) || !near {
                 return foreign();
             }
         }
-        let about = (&inner.network, inner.levels.as_slice(), inner.known.as_slice(), plan.figures().images);
+        let refresh = |c: &Ciphertext| self.refresh(c);
         let mut out: Vec<Ciphertext> = Vec::with_capacity(all.len());
+        if inner.program.apart {
+            let lots = all.chunks(plan.inputs());
+            for (done, lot) in lots.enumerate() {
+                out.extend(inner.program.run_apart(&self.evaluator, lot.to_vec(), |k| self.step(k))?);
+                progress(done + 1, all.len() / plan.inputs());
+            }
+            return Answer::new(plan, request.examples(), out);
+        }
         // As many side by side as there are threads, each with its own.
         for lot in all.chunks(threads::count().max(1)) {
-            let one = |i: usize| run(&self.evaluator, about, lot[i].clone(), |k| self.step(k));
+            let one = |i: usize| inner.program.run((&self.evaluator, &refresh), lot[i].clone(), |k| self.step(k));
             let done = match lot {
                 [_] => vec![one(0)],
                 _ => threads::map_alone(lot.len(), one),

@@ -115,6 +115,13 @@ impl Sparse {
         (0..self.rows()).map(|r| self.row(r).map(|(c, v)| v * x[c]).sum()).collect()
     }
 
+    /// Adds the transposed matrix's product with a vector.
+    pub(crate) fn add_transposed(&self, y: &[f64], to: &mut [f64]) {
+        for (r, y) in y.iter().enumerate().filter(|(_, y)| **y != 0.0) {
+            self.row(r).for_each(|(c, v)| to[c] += v * y);
+        }
+    }
+
     /// This matrix times another one.
     pub(crate) fn after(&self, inner: &Self) -> Result<Self, ModelError> {
         if inner.is_identity() {
@@ -173,9 +180,7 @@ impl Sparse {
             let y = self.apply(&x);
             norm = y.iter().map(|y| y * y).sum::<f64>().sqrt();
             x.fill(0.0);
-            for (r, y) in y.into_iter().enumerate() {
-                self.row(r).for_each(|(c, v)| x[c] += v * y);
-            }
+            self.add_transposed(&y, &mut x);
         }
         (MARGIN * norm).min(frobenius)
     }

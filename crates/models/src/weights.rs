@@ -32,7 +32,7 @@ struct Header {
 struct HeaderLayer {
     name: String,
     function: Function,
-    rows: usize,
+    shape: Vec<usize>,
     sources: Vec<HeaderSource>,
     /// Coefficients of the polynomial, and whether they are of powers.
     polynomial: Option<(usize, bool)>,
@@ -72,7 +72,7 @@ pub(crate) fn write(network: &Network, activations: &[Option<Activation>]) -> Re
     let layer = |(layer, activation): (&Layer, &Option<Activation>)| HeaderLayer {
         name: layer.name.clone(),
         function: layer.function.clone(),
-        rows: layer.bias.len(),
+        shape: layer.shape.clone(),
         sources: layer.sources.iter().map(|(from, m)| HeaderSource { from: *from, entries: m.entries() }).collect(),
         polynomial: activation
             .as_ref()
@@ -154,11 +154,12 @@ pub(crate) fn read(weights: &[u8]) -> Result<(Network, Vec<Option<Activation>>),
     }
     let (mut sizes, mut layers, mut activations) = (vec![inputs], Vec::new(), Vec::new());
     for layer in header.layers {
-        let bias = rest.doubles(layer.rows)?;
+        let Some(rows) = count(&layer.shape) else { return format("its shapes are damaged") };
+        let bias = rest.doubles(rows)?;
         let mut sources = Vec::new();
         for HeaderSource { from, entries } in layer.sources {
             let Some(columns) = sizes.get(from).copied() else { return format("a layer takes what comes after it") };
-            let (lengths, column) = (rest.words(layer.rows)?, rest.words(entries)?);
+            let (lengths, column) = (rest.words(rows)?, rest.words(entries)?);
             sources.push((from, Sparse::of_parts(columns, &lengths, column, rest.doubles(entries)?)?));
         }
         let activation = match layer.polynomial {
@@ -191,7 +192,7 @@ pub(crate) fn read(weights: &[u8]) -> Result<(Network, Vec<Option<Activation>>),
             return format("a layer of it is damaged");
         }
         sizes.push(bias.len());
-        layers.push(Layer { name: layer.name, sources, bias, function: layer.function });
+        layers.push(Layer { name: layer.name, sources, bias, function: layer.function, shape: layer.shape });
         activations.push(activation);
     }
     if sizes.last() != Some(&outputs) || !rest.0.is_empty() {

@@ -2,30 +2,42 @@
 
 use crate::error::Result;
 use crate::files::{read_key, write_key};
+use crate::plan::cache_folder;
 use crate::work::{Workers, bytes, long, with_progress};
 use numpy::ndarray::Array2;
 use numpy::{PyArray2, PyReadonlyArray2, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use sudare_models::{self as models, Dense, Function, Goal, Label, ModelError, Network};
+use sudare_he::circuits::bootstrapping::BootstrapSet;
+use sudare_models::{self as models, Dense, Function, Goal, Keys, Label, ModelError, Network};
 use sudare_ring::Threads;
-use sudare_rlwe::keys::EvalKeys;
-use sudare_rlwe::wire::{Wire, secret_key_from_bytes, secret_key_to_bytes};
+use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
+use sudare_rlwe::work::Work;
+use sudare_session::machine;
 
 /// A dense layer as Python gives it: its name, inputs × outputs weights, what is added, and the function as JSON.
 type Layer<'py> = (String, PyReadonlyArray2<'py, f64>, Vec<f64>, String);
 
-/// What is wanted: error, label, agreement, approximation, degree, margin, batch, and log2 of the degree of a ring without security.
-type Wanted = (f64, String, f64, Option<f64>, Option<usize>, f64, usize, Option<u32>);
+/// What is wanted: error, label, agreement, approximation, degree, margin, batch, the bootstrapping set by its name, and log2 of the degree of
+/// a ring without security.
+type Wanted = (f64, String, f64, Option<f64>, Option<usize>, f64, usize, Option<String>, Option<u32>);
 
-fn wanted((error, label, agreement, approximation, degree, margin, batch, insecure): Wanted) -> Goal {
+/// A model at this machine's prices.
+fn compiled(network: &Network, examples: &[f64], wanted: Wanted) -> Result<Model> {
+    let cost = machine::stored(cache_folder().as_deref());
+    let prices = |work: &Work, log_n: u32| cost.price(work, log_n, 1);
+    Ok(Model(models::Model::compile(network, examples, &self::wanted(wanted)?, &prices)?))
+}
+
+fn wanted((error, label, agreement, approximation, degree, margin, batch, set, insecure): Wanted) -> Result<Goal> {
+    let bootstrap = set.map(|set| set.parse::<BootstrapSet>()).transpose()?;
     let label = match label.as_str() {
         "argmax" => Label::Argmax,
         "sign" => Label::Sign,
         _ => Label::Numbers,
     };
-    Goal { error, label, agreement, approximation, degree, margin, batch, insecure }
+    Ok(Goal { error, label, agreement, approximation, degree, margin, batch, bootstrap, insecure })
 }
 
 fn rows(values: &PyReadonlyArray2<'_, f64>) -> Vec<f64> {
@@ -51,7 +63,7 @@ impl Model {
     #[staticmethod]
     fn from_onnx(py: Python<'_>, file: &[u8], examples: PyReadonlyArray2<'_, f64>, goal: Wanted) -> Result<Self> {
         let examples = rows(&examples);
-        long(py, || Ok(Self(models::Model::compile(&Network::from_onnx(file)?, &examples, &wanted(goal))?)))
+        long(py, || compiled(&Network::from_onnx(file)?, &examples, goal))
     }
 
     /// Of dense layers.
@@ -70,7 +82,7 @@ impl Model {
             Ok(Dense { name, weights: rows(&weights), bias, function })
         };
         let layers = layers.into_iter().map(dense).collect::<Result<Vec<_>>>()?;
-        long(py, || Ok(Self(models::Model::compile(&Network::dense(inputs, layers)?, &examples, &wanted(goal))?)))
+        long(py, || compiled(&Network::dense(inputs, layers)?, &examples, goal))
     }
 
     /// Outputs of an ONNX file's network, and numbers of an example.
@@ -150,6 +162,12 @@ impl ModelPlan {
     fn key_bytes(&self) -> u64 {
         self.0.key_bytes()
     }
+
+    /// Bytes of memory that a server takes.
+    #[getter]
+    fn memory(&self) -> u64 {
+        self.0.memory(self.0.stores())
+    }
 }
 
 /// Owns the secret key.
@@ -208,7 +226,7 @@ impl ModelClient {
     }
 
     /// A server with new evaluation keys.
-    fn server(&self, py: Python<'_>, model: &Model, threads: Workers, stored: bool) -> Result<ModelServer> {
+    fn server(&self, py: Python<'_>, model: &Model, threads: Workers, stored: Option<bool>) -> Result<ModelServer> {
         if model.0.plan().hash() != self.inner.plan().hash() {
             return Err(ModelError::Mixed { what: "the model" }.into());
         }
@@ -239,12 +257,13 @@ impl ModelClient {
 #[pyclass(frozen, module = "sudare._core")]
 pub struct ModelServer {
     inner: models::Server,
-    keys: EvalKeys,
+    keys: Keys,
     threads: Threads,
 }
 
 impl ModelServer {
-    fn of(model: &models::Model, keys: EvalKeys, threads: &Workers, stored: bool) -> Result<Self> {
+    fn of(model: &models::Model, keys: Keys, threads: &Workers, stored: Option<bool>) -> Result<Self> {
+        let stored = stored.unwrap_or_else(|| model.plan().stores());
         let threads = Threads::new(threads.0);
         let inner = threads.run(|| models::Server::new(model, keys.clone(), stored))?;
         Ok(Self { inner, keys, threads })
@@ -255,9 +274,9 @@ impl ModelServer {
 impl ModelServer {
     /// A server of keys' bytes.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, model: &Model, data: &[u8], threads: Workers, stored: bool) -> Result<Self> {
+    fn from_bytes(py: Python<'_>, model: &Model, data: &[u8], threads: Workers, stored: Option<bool>) -> Result<Self> {
         long(py, || {
-            let keys = EvalKeys::from_bytes(model.0.plan().params(), data)?;
+            let keys = Keys::from_bytes(model.0.plan(), data)?;
             Self::of(&model.0, keys, &threads, stored)
         })
     }
@@ -282,7 +301,7 @@ impl ModelServer {
     /// Bytes of the keys in memory.
     #[getter]
     fn key_bytes(&self) -> usize {
-        sudare_rlwe::keys::KeySource::bytes(&self.keys)
+        self.keys.bytes()
     }
 
     /// The model's answers.

@@ -16,7 +16,7 @@ use sudare_rlwe::security::Security;
 use sudare_session::machine;
 
 /// Where `sudare calibrate` keeps measurements of this machine.
-fn cache_folder() -> Option<PathBuf> {
+pub fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("sudare"))
 }

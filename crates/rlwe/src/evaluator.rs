@@ -2,6 +2,7 @@
 //! checked here, once for every backend, before any work; and what is done is counted here.
 
 use crate::backend::{Backend, Combination, Divisor, MapEnd, Quotient, Raise, ScaledProduct, Shaped, conjugation};
+use crate::ciphertext::Ciphertext;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::cpu::{Blocks, Cpu, MapSteps};
@@ -9,6 +10,8 @@ use crate::error::RlweError;
 use crate::keys::KeySource;
 use crate::params::Params;
 use std::sync::Arc;
+use sudare_ring::ops::IntegerMatrix;
+use sudare_ring::{Eval, Poly};
 
 const NONE: Counters = Counters { add: 0, rot: 0, cmult: 0, mult: 0, relin: 0, key_switches: 0 };
 const ADDITION: Counters = Counters { add: 1, ..NONE };
@@ -28,6 +31,33 @@ impl Evaluator {
     /// An evaluator on the processor with a server's keys.
     pub fn new(keys: impl Into<Arc<dyn KeySource>>) -> Self {
         Self::with_backend(Cpu::new(keys))
+    }
+
+    /// Σ_j m_ij·v_j for each row i of a matrix of integers, at the lowest level of the ciphertexts v_j of two parts.
+    ///
+    /// # Errors
+    /// As [`Evaluator::check`]; [`RlweError::Operands`] for another number of ciphertexts than columns, or none;
+    /// [`RlweError::Degree`] for three parts.
+    pub fn integer_products(
+        &self,
+        matrix: &IntegerMatrix,
+        values: &[&Ciphertext],
+    ) -> Result<Vec<Ciphertext>, RlweError> {
+        let operation = "a product with a matrix of integers";
+        let (columns, found) = (matrix.columns(), values.len());
+        let Some(level) = values.iter().map(|v| v.level()).min().filter(|_| columns == found) else {
+            return Err(RlweError::Operands { operation, left: columns, right: found });
+        };
+        values.iter().try_for_each(|v| self.check_two_parts(operation, v))?;
+        let (params, key) = (self.params(), values[0].key());
+        let part = |i: usize| {
+            let parts: Vec<&Poly<Eval>> = values.iter().map(|v| &v.parts()[i]).collect();
+            matrix.apply(params.q_at(level), &parts)
+        };
+        let made = part(0).into_iter().zip(part(1));
+        let made = made.map(|(a, b)| Ciphertext::from_parts(params, key, vec![a, b], level)).collect();
+        self.record(PLAIN_PRODUCT * matrix.products());
+        made
     }
 }
 

@@ -147,6 +147,12 @@ impl Work {
         Self::key_switch(literal, level) + Self::passes_at(literal, level, 3.0)
     }
 
+    /// Products of a matrix of integers, so many of a ciphertext of two parts.
+    pub fn integer_products(literal: &ParamsLiteral, level: usize, products: f64) -> Self {
+        let words = (2 * (level + 1)) as f64 * f64::from(literal.log_n).exp2();
+        Self { mac: products * words, ..Self::default() }
+    }
+
     /// The tensor product of two ciphertexts (three parts).
     pub fn tensor(literal: &ParamsLiteral, level: usize) -> Self {
         Self::passes_at(literal, level, 4.0)

@@ -3,10 +3,12 @@
 mod each;
 mod linear;
 mod mask;
+mod matrix;
 
 pub use each::{Batch, Order};
 pub use linear::ExtendedPlaintext;
 pub use mask::Mask;
+pub use matrix::PlainMatrix;
 
 use super::ciphertext::{Ciphertext, State};
 use super::encode::EncodeAt;

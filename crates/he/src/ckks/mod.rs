@@ -19,7 +19,7 @@ pub use ciphertext::{Ciphertext, State};
 pub use decrypt::Decryptor;
 pub use encode::{EncodeAt, Encoder};
 pub use encrypt::Encryptor;
-pub use evaluator::{Batch, CiphertextOf, Evaluator, ExtendedPlaintext, Mask, Order, PlaintextOf};
+pub use evaluator::{Batch, CiphertextOf, Evaluator, ExtendedPlaintext, Mask, Order, PlainMatrix, PlaintextOf};
 pub use params::{Params, ParamsLiteral};
 pub use plaintext::Plaintext;
 pub use release::{Expected, MAX_RELEASED_VALUES};

@@ -20,6 +20,8 @@ pub struct Layer {
     pub bias: Vec<f64>,
     /// The function of every element.
     pub function: Function,
+    /// The shape of its result.
+    pub shape: Vec<usize>,
 }
 
 impl Layer {
@@ -162,9 +164,9 @@ impl Chain {
     /// A function of `value`, which is then its result.
     pub fn apply(&mut self, name: &str, function: Function) -> Result<(), ModelError> {
         let shape = self.value.shape.clone();
-        let value = std::mem::replace(&mut self.value, Linear::kept(self.layers.len() + 1, shape)?);
+        let value = std::mem::replace(&mut self.value, Linear::kept(self.layers.len() + 1, shape.clone())?);
         let (sources, bias) = (value.terms.into_iter().collect(), value.bias);
-        self.layers.push(Layer { name: name.to_owned(), sources, bias, function });
+        self.layers.push(Layer { name: name.to_owned(), sources, bias, function, shape });
         Ok(())
     }
 

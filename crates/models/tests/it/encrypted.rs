@@ -1,7 +1,7 @@
 //! Models on ciphertexts: within what the plan promises.
 
-use crate::world::{Attr, Graph, QUIET, World, goal, mlp, tensor};
-use sudare_models::{Client, Dense, Function, Goal, Label, Model, ModelError, Network, Server};
+use crate::world::{Attr, Graph, QUIET, World, compile, goal, mlp, tensor};
+use sudare_models::{Client, Dense, Function, Goal, Keys, Label, ModelError, Network, Server};
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_testkit::{Random, sized};
 
@@ -99,7 +99,7 @@ fn a_simulation_is_the_run() {
     let mut fewer = figures.galois.clone();
     fewer.pop();
     let keys = sudare_rlwe::keys::KeyGenerator::new(world.client.secret()).unwrap();
-    let keys = keys.eval_keys(figures.relin, &fewer).unwrap();
+    let keys = Keys { eval: keys.eval_keys(figures.relin, &fewer).unwrap(), bootstrap: None };
     let refused = Server::new(&world.model, keys, true).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::MissingKey, "{refused}");
 }
@@ -178,8 +178,7 @@ fn secure_parameters_are_the_smallest() {
     let mut random = Random(10);
     let network = mlp(&mut random, &[784, 128, 10], &Function::Power(2));
     let examples: Vec<f64> = random.units(784 * 4).iter().map(|x| x.abs()).collect();
-    let model =
-        Model::compile(&network, &examples, &Goal { error: 1e-2, label: Label::Numbers, ..Goal::default() }).unwrap();
+    let model = compile(&network, &examples, &Goal { error: 1e-2, label: Label::Numbers, ..Goal::default() }).unwrap();
     let params = model.plan().params();
     assert_eq!(params.literal().rlwe.security.bits(), 128);
     assert_eq!(params.max_level(), 3, "a square takes one level");
@@ -204,4 +203,44 @@ fn unlike_features() {
     let mut outside = examples[..5].to_vec();
     outside[1] = 0.2;
     assert!(matches!(world.client.encrypt(&outside), Err(ModelError::Range { column: 1, bound, .. }) if bound < 0.1));
+}
+
+/// Large batches have a ciphertext for each number, and no rotation key; a linear model has no key at all.
+#[test]
+fn a_slot_for_each_example() {
+    let mut random = Random(12);
+    let shapes: [(&[usize], Function); 3] =
+        [(&[7, 1], Function::Identity), (&[6, 9, 3], Function::Power(2)), (&[5, 40, 4, 2], Function::Sigmoid)];
+    for (sizes, function) in shapes {
+        let network = mlp(&mut random, sizes, &function);
+        let examples = random.units(700 * sizes[0]);
+        let goal = Goal { batch: 700, degree: Some(7), error: 1e-3, ..goal() };
+        let world = World::new(&network, &examples, &goal);
+        let figures = world.model.plan().figures();
+        assert!(figures.apart && figures.images == 256 && figures.galois.is_empty(), "{}", world.model.plan());
+        assert_eq!(figures.relin.is_none(), sizes.len() == 2);
+        // Three lots, of which the last is not full.
+        let found = world.distance(&examples);
+        assert!(found <= figures.error, "{sizes:?}: {found} over {}", figures.error);
+        world.server.run(&world.client.encrypt(&examples).unwrap(), QUIET).unwrap();
+        let rounds = world.server.counters().key_switches;
+        assert_eq!(rounds, 6 * figures.operations.key_switches, "two runs of three lots");
+        let read = World::of(sudare_models::Model::from_bytes(&world.model.to_bytes().unwrap()).unwrap());
+        assert!(read.distance(&examples[..3 * sizes[0]]) <= figures.error);
+    }
+    // A few examples do not fill the slots.
+    let network = mlp(&mut random, &[7, 1], &Function::Power(2));
+    let few = compile(&network, &random.units(70), &Goal { batch: 10, ..goal() }).unwrap();
+    assert!(!few.plan().figures().apart);
+}
+
+/// Convolutions of large batches take products with their own weights alone.
+#[test]
+fn convolutions_of_large_batches() {
+    let network = residual();
+    let mut random = Random(13);
+    let examples = random.units(30 * 16);
+    let world = World::new(&network, &examples, &Goal { batch: 256, degree: Some(7), ..goal() });
+    assert!(world.model.plan().figures().apart, "{}", world.model.plan());
+    assert!(world.distance(&examples) <= world.model.plan().figures().error);
 }

@@ -2,7 +2,9 @@
 
 mod encrypted;
 mod files;
+mod fuzz;
 mod onnx;
 mod operators;
 mod plans;
+mod refreshed;
 mod world;

@@ -1,9 +1,24 @@
 //! What the tests share: a writer of ONNX files, random networks, a client with a server.
 
 use sudare_models::{Answer, Client, Dense, Function, Goal, Label, Model, ModelError, Network, Request, Server};
+use sudare_rlwe::work::Work;
 use sudare_testkit::Random;
 
 pub const QUIET: &(dyn Fn(usize, usize) + Sync) = &|_, _| ();
+
+/// Seconds of some work, about those of a core of today.
+pub fn prices(work: &Work, log_n: u32) -> f64 {
+    let limb = (f64::from(log_n) - 13.0).exp2() * 1e-6;
+    (work.ntt + work.ntt_wide) * 10.0 * limb
+        + (work.pass + work.pass_wide) * 4.0 * limb
+        + work.mac * 7e-11
+        + work.key_bytes / 5e9
+}
+
+/// A model in a small ring.
+pub fn compile(network: &Network, examples: &[f64], goal: &Goal) -> Result<Model, ModelError> {
+    Model::compile(network, examples, goal, &prices)
+}
 
 fn varint(mut value: u64) -> Vec<u8> {
     let mut out = Vec::new();
@@ -115,7 +130,7 @@ pub struct World {
 
 impl World {
     pub fn new(network: &Network, examples: &[f64], goal: &Goal) -> Self {
-        Self::of(Model::compile(network, examples, goal).unwrap())
+        Self::of(compile(network, examples, goal).unwrap())
     }
 
     pub fn of(model: Model) -> Self {

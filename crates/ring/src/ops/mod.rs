@@ -20,6 +20,7 @@
 //! | [`linear`], [`periodic`] | sums of linear maps, plaintexts whose slots repeat |
 //! | [`narrow`] | sums of tensor products of pairs that are kept as words of 32 bits |
 //! | [`combine`] | sums of products and multiples: steps of a polynomial |
+//! | [`matrix`] | products of a matrix of integers with polynomials |
 //! | [`rows`], [`points`] | Fourier transforms over rows, matrices over a subring |
 //!
 //! Results are those of exact arithmetic modulo each prime, so they do not depend on how a pass is cut. Bases that
@@ -32,6 +33,7 @@ pub mod divide;
 pub mod elementwise;
 pub mod gadget;
 pub mod linear;
+pub mod matrix;
 pub mod mixed_radix;
 pub mod narrow;
 pub mod ntt;
@@ -49,6 +51,7 @@ pub use convert::{Rescaling, lifted};
 pub use divide::Division;
 pub use gadget::{Digits, Ending, Pair, RnsGadget};
 pub use linear::{Root, Term};
+pub use matrix::IntegerMatrix;
 pub use mixed_radix::Composition;
 pub use narrow::NarrowPairs;
 pub use pairs::PolyPairs;

@@ -1,0 +1,84 @@
+//! Products of a real matrix with a vector of ciphertexts, slot by slot: products with constants, which take no key.
+
+use super::Evaluator;
+use crate::ckks::{Ciphertext, State};
+use crate::error::{HeError, parameters};
+use sudare_ring::ops::IntegerMatrix;
+use sudare_rlwe::RlweError;
+
+/// A sparse real matrix at a scale.
+#[derive(Clone, Debug)]
+pub struct PlainMatrix {
+    integers: IntegerMatrix,
+    scale: f64,
+    /// max_i Σ_j |m_ij|, and the most entries of a row.
+    row_sum: f64,
+    entries: usize,
+}
+
+impl PlainMatrix {
+    /// Of rows of columns, each at most once in a row, and values.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for a column that there is not, [`HeError::NotFinite`], [`HeError::TooLarge`] where |value|·scale reaches
+    /// 2^62.
+    pub fn new(columns: usize, rows: &[Vec<(u32, f64)>], scale: f64) -> Result<Self, HeError> {
+        if rows.iter().flatten().any(|(c, _)| *c as usize >= columns) {
+            return Err(parameters("a matrix with an entry beyond its columns"));
+        }
+        if let Some(index) = rows.iter().flatten().position(|(_, v)| !v.is_finite()) {
+            return Err(HeError::NotFinite { index });
+        }
+        let largest = rows.iter().flatten().fold(0.0, |m: f64, (_, v)| m.max(v.abs()));
+        if largest * scale >= 62f64.exp2() {
+            let (value, scale) = (largest.log2(), scale.log2());
+            return Err(HeError::TooLarge { operation: "encoding", value, scale, modulus: 62.0, level: 0 });
+        }
+        let round =
+            |row: &Vec<(u32, f64)>| row.iter().map(|(c, v)| (*c, (v * scale).round_ties_even() as i64)).collect();
+        let integers: Vec<Vec<(u32, i64)>> = rows.iter().map(round).collect();
+        let sums = rows.iter().map(|row| row.iter().map(|(_, v)| v.abs()).sum::<f64>());
+        Ok(Self {
+            integers: IntegerMatrix::new(columns, &integers),
+            scale,
+            row_sum: sums.fold(0.0, f64::max),
+            entries: rows.iter().map(Vec::len).max().unwrap_or_default(),
+        })
+    }
+
+    /// Products with a constant that a product with a vector takes.
+    pub fn products(&self) -> usize {
+        self.integers.products()
+    }
+}
+
+impl Evaluator {
+    /// Σ_j m_ij·v_j for each row i; the scales multiply, and a [`Evaluator::rescale`] is due.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, `RlweError::Degree`, `RlweError::Operands` for another number of ciphertexts than
+    /// columns; [`HeError::ScaleMismatch`] for ciphertexts of several scales; [`HeError::TooLarge`].
+    pub fn matrix_products(&self, matrix: &PlainMatrix, values: &[&Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
+        let operation = "a product with a matrix";
+        let Some(first) = values.first() else {
+            let (left, right) = (matrix.integers.columns(), 0);
+            return Err(RlweError::Operands { operation, left, right }.into());
+        };
+        let mut all = first.state();
+        for value in values {
+            Self::scale_error(operation, first.state(), value.state())?;
+            (all.bound, all.noise) = (all.bound.max(value.bound), all.noise.max(value.noise));
+        }
+        let rounding = 0.5 * matrix.entries as f64 * all.bound * all.scale;
+        let state = State {
+            scale: all.scale * matrix.scale,
+            bound: all.bound * matrix.row_sum,
+            noise: all.noise * matrix.row_sum * matrix.scale + rounding,
+        };
+        let level = values.iter().map(|v| v.level()).min().unwrap_or_default();
+        state.check_fits(operation, &self.params, level)?;
+        let inner: Vec<_> = values.iter().map(|v| v.inner()).collect();
+        let made = self.inner.integer_products(&matrix.integers, &inner)?;
+        Ok(made.into_iter().map(|c| Ciphertext::new(c, state)).collect())
+    }
+}

@@ -1,0 +1,533 @@
+//! Which way a model is computed: parameters, layouts, refreshes, by the seconds that they take.
+
+use crate::approximate::{Activation, Label, Ranges, compare};
+use crate::circuit::{Known, Program, output_bits, scales};
+use crate::error::{ModelError, goal};
+use crate::layout::{Layout, Order, period, price};
+use crate::model::{Examples, Goal, Prices, known};
+use crate::network::Network;
+use crate::noise::{Errors, Gains, Map, Promise};
+use crate::placement::{Levels, Placement, Range, placed};
+use crate::plan::{Figures, LayerPlan, Operations, Plan};
+use crate::weights;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use sudare_he::HeError;
+use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Kind};
+use sudare_he::circuits::polynomial::PolynomialCircuit;
+use sudare_he::ckks::spread::Spread;
+use sudare_he::ckks::{CiphertextOf, EncodeAt, Evaluator, Params, ParamsLiteral, State};
+use sudare_ring::RingError;
+use sudare_ring::random::Seed;
+use sudare_rlwe as rlwe;
+use sudare_rlwe::RlweError;
+use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
+use sudare_rlwe::simulated::{Ledger, Simulated};
+use sudare_rlwe::work::Work;
+
+/// Examples whose labels are looked at with errors added, at most.
+const AGREEMENT: usize = 2048;
+/// log2 of scales that are tried.
+const SCALES: std::ops::RangeInclusive<u32> = 24..=50;
+/// Bits of a prime at most.
+const WIDEST_PRIME: u32 = 60;
+/// Rings that are tried, as log2 of the degree.
+const RINGS: std::ops::RangeInclusive<u32> = 12..=17;
+/// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
+/// timed alone: measured.
+const FUSED: f64 = 0.1;
+/// A ciphertext for each number is an option where a batch fills a quarter of the slots.
+const EMPTY: usize = 4;
+/// A transform of complex numbers over all slots, in transforms of a limb.
+const EMBEDDING: f64 = 8.0;
+
+/// What parameters and a plan are made of.
+pub(crate) struct Making<'m> {
+    network: Arc<Network>,
+    activations: Arc<[Option<Activation>]>,
+    ranges: Ranges,
+    wanted: &'m Goal,
+    examples: &'m Examples<'m>,
+    prices: Prices<'m>,
+}
+
+/// A way to compute a model.
+struct Way {
+    set: Option<(BootstrapSet, BootstrapLiteral)>,
+    params: Params,
+    layouts: Vec<Layout>,
+    orders: Vec<Order>,
+    images: usize,
+    maps: Vec<Vec<Map>>,
+    placement: Placement,
+    errors: Errors,
+    apart: bool,
+}
+
+impl Way {
+    /// Seconds for as many examples as come together.
+    fn seconds(&self, batch: usize) -> f64 {
+        self.placement.cost * batch.div_ceil(self.images) as f64
+    }
+}
+
+impl<'m> Making<'m> {
+    pub fn new(
+        (network, activations): (Arc<Network>, Arc<[Option<Activation>]>),
+        ranges: Ranges,
+        wanted: &'m Goal,
+        examples: &'m Examples<'m>,
+        prices: Prices<'m>,
+    ) -> Self {
+        Self { network, activations, ranges, wanted, examples, prices }
+    }
+
+    /// What a server runs, and its plan.
+    pub fn made(&self) -> Result<(Program, Plan), ModelError> {
+        let (network, error) = (&*self.network, self.wanted.error);
+        let mut gains = Gains::of(network, &self.activations, &self.ranges.layers);
+        let mut nearest = f64::INFINITY;
+        // A promise for all inputs, or else for those like the examples.
+        for looked in [false, true] {
+            if looked {
+                gains.look_at(network, &self.activations, &self.examples.rows);
+            }
+            let mut ways = Vec::new();
+            if self.wanted.bootstrap.is_none() {
+                ways.extend(self.leveled(&gains, &mut nearest)?);
+                ways.extend(self.apart(&gains, &mut nearest)?);
+            }
+            for set in BootstrapSet::ALL.into_iter().filter(|set| self.wanted.bootstrap.is_none_or(|own| own == *set)) {
+                ways.extend(self.refreshed(set, &gains)?);
+            }
+            nearest = ways.iter().map(|way| way.errors.nearest()).fold(nearest, f64::min);
+            ways.retain(|way| way.errors.within(error).is_some());
+            let batch = self.wanted.batch;
+            let best = ways.into_iter().min_by(|a, b| a.seconds(batch).total_cmp(&b.seconds(batch)));
+            if let Some((promise, way)) = best.and_then(|way| Some((way.errors.within(error)?, way))) {
+                return self.plan(way, promise, &gains);
+            }
+        }
+        let depth = self.depths().iter().map(|depth| depth + 1).sum::<usize>();
+        goal(match nearest.is_finite() {
+            true => format!(
+                "an error of {error:.1e} is not reached: {nearest:.1e} is the nearest; ask for that, or for lower degrees"
+            ),
+            false => format!(
+                "its layers take {depth} levels, and no ring of a degree up to 2^{} holds them with or without refreshes; use lower degrees \
+                 (degree=) or smaller layers",
+                RINGS.end()
+            ),
+        })
+    }
+
+    fn about(&self) -> (&Network, &[Option<Activation>]) {
+        (&self.network, &self.activations)
+    }
+
+    /// Levels of each layer's function.
+    fn depths(&self) -> Vec<usize> {
+        self.activations.iter().map(|a| a.as_ref().map_or(0, Activation::depth)).collect()
+    }
+
+    /// Places that the widest value takes in its own order.
+    fn widest(&self) -> usize {
+        period(self.network.layers.iter().map(|l| l.bias.len()).fold(self.network.inputs(), usize::max))
+    }
+
+    /// Orders of all values up to so many places: of each layer the one to which its maps are cheapest.
+    fn layouts(&self, most: usize) -> Result<(Vec<Layout>, Vec<Order>), ModelError> {
+        let input = &self.network.input;
+        let mut layouts = vec![Layout::plain(self.network.inputs())];
+        let mut orders = Vec::new();
+        let last = self.network.layers.len() - 1;
+        for (k, layer) in self.network.layers.iter().enumerate() {
+            let all = if k == last { vec![Order::Plain] } else { Layout::orders(&layer.shape, input) };
+            let some = all.into_iter().filter_map(|order| Some((order, Layout::new(&layer.shape, order, most)?)));
+            let priced = some.map(|(order, to)| (price(&layer.sources, &layouts, &to), order, to));
+            let Some((_, order, to)) = priced.min_by_key(|(price, _, to)| (*price, to.period())) else {
+                return goal(format!(
+                    "layer {} has {} numbers, and a ciphertext {most} slots; use smaller layers",
+                    layer.name,
+                    layer.bias.len()
+                ));
+            };
+            layouts.push(to);
+            orders.push(order);
+        }
+        Ok((layouts, orders))
+    }
+
+    /// Bounds on values after maps and after functions.
+    fn sizes(&self, gains: &Gains) -> Vec<[f64; 2]> {
+        gains.sizes.iter().zip(&self.ranges.layers).map(|(s, r)| [*r, s.0]).collect()
+    }
+
+    /// What a layer costs at some levels.
+    fn price(&self, params: &Params, maps: &[Map], (k, levels): (usize, Levels), sizes: [f64; 2]) -> f64 {
+        let (literal, level) = (&params.literal().rlwe, levels.from);
+        let map = |m: &Map| {
+            let (babies, giants, folds) = (m.babies as f64, m.giants as f64, f64::from(m.copies.trailing_zeros()));
+            Work::decompose(literal, level)
+                + Work::inner_product(literal, level) * babies
+                + Work::key_switch(literal, level) * giants
+                + Work::passes_at(literal, level, 2.0 * m.diagonals as f64)
+                + Work::rescale(literal, level)
+                + Work::rotation(literal, level.saturating_sub(1)) * folds
+        };
+        let maps = maps.iter().map(map).fold(Work::default(), |a, b| a + b);
+        let relinearised = match &self.activations[k] {
+            None => Vec::new(),
+            Some(a) if a.square => vec![levels.start],
+            Some(a) => {
+                let [scale, target] = scales(params, Some(a), levels, sizes);
+                let circuit = PolynomialCircuit::new(params, &a.polynomial, levels.start, scale, target);
+                circuit.map(|c| c.relinearisations()).unwrap_or_default()
+            }
+        };
+        let product = |level: &usize| Work::tensor(literal, *level) + Work::relinearize_rescale(literal, *level);
+        let all = relinearised.iter().map(product).fold(maps, |a, b| a + b);
+        (self.prices)(&all.fused(FUSED), literal.log_n)
+    }
+
+    /// The cheapest levels with some parameters.
+    fn placed(&self, params: &Params, maps: &[Vec<Map>], range: Range, sizes: &[[f64; 2]]) -> Option<Placement> {
+        let known: RefCell<BTreeMap<(usize, usize, usize), f64>> = RefCell::default();
+        let price = |k: usize, levels: Levels| {
+            let key = (k, levels.from, levels.start);
+            let found = known.borrow().get(&key).copied();
+            found.unwrap_or_else(|| {
+                let price = self.price(params, &maps[k], (k, levels), sizes[k]);
+                known.borrow_mut().insert(key, price);
+                price
+            })
+        };
+        placed(&self.network, &self.depths(), range, price)
+    }
+
+    /// The smallest parameters with as many levels as it takes whose error is within the goal, or the nearest to it.
+    fn leveled(&self, gains: &Gains, nearest: &mut f64) -> Result<Option<Way>, ModelError> {
+        let Some(placement) = placed(&self.network, &self.depths(), Range::LEVELED, |_, _| 0.0) else {
+            return Ok(None);
+        };
+        let depth = placement.input;
+        let (widest, most) = (self.widest(), 1usize << (self.wanted.insecure.unwrap_or(*RINGS.end()) - 1));
+        if widest > most {
+            return Ok(None);
+        }
+        // No larger ring for more examples.
+        let room = if self.wanted.insecure.is_some() { most } else { 1 << (least_ring(widest, depth) - 1) };
+        let (layouts, orders) = self.layouts(room)?;
+        let wide = layouts.iter().map(Layout::period).fold(1, usize::max);
+        let images = self.wanted.batch.next_power_of_two().min(room / wide).max(1);
+        let (maps, sizes) = (gains.maps(&self.network, Some(&layouts), images), self.sizes(gains));
+        let found = self.scaled(gains, &maps, (&placement, &layouts), wide * images, nearest)?;
+        let made = |(params, errors): (Params, Errors)| {
+            let placement = self.placed(&params, &maps, Range::LEVELED, &sizes)?;
+            Some(Way { set: None, params, layouts, orders, images, maps, placement, errors, apart: false })
+        };
+        Ok(found.and_then(made))
+    }
+
+    /// The same with a ciphertext for each number, which takes as many examples as there are slots; none for a batch that leaves most of
+    /// them empty.
+    fn apart(&self, gains: &Gains, nearest: &mut f64) -> Result<Option<Way>, ModelError> {
+        let Some(placement) = placed(&self.network, &self.depths(), Range::LEVELED, |_, _| 0.0) else {
+            return Ok(None);
+        };
+        let maps = gains.maps(&self.network, None, 1);
+        let counts = std::iter::once(self.network.inputs()).chain(self.network.layers.iter().map(|l| l.bias.len()));
+        let layouts: Vec<Layout> = counts.map(Layout::plain).collect();
+        let found = self.scaled(gains, &maps, (&placement, &layouts), 1, nearest)?;
+        let Some((params, errors)) = found.filter(|(params, _)| EMPTY * self.wanted.batch >= params.slots()) else {
+            return Ok(None);
+        };
+        let (images, orders) = (params.slots(), vec![Order::Plain; maps.len()]);
+        let known = known(gains, &errors, &self.ranges.layers, errors.nearest());
+        let program = self.program((layouts.clone(), known), &placement, (images, true));
+        let work = program.simulated_apart(&params)?.work;
+        let placement = Placement { cost: (self.prices)(&work.fused(FUSED), params.literal().rlwe.log_n), ..placement };
+        Ok(Some(Way { set: None, params, layouts, orders, images, maps, placement, errors, apart: true }))
+    }
+
+    fn program(
+        &self,
+        (layouts, known): (Vec<Layout>, Vec<Known>),
+        placement: &Placement,
+        (images, apart): (usize, bool),
+    ) -> Program {
+        Program {
+            network: self.network.clone(),
+            activations: self.activations.clone(),
+            layouts,
+            known,
+            levels: placement.levels.clone(),
+            input: self.ranges.input,
+            images,
+            apart,
+        }
+    }
+
+    /// The smallest parameters of so many levels and slots whose error is within the goal.
+    fn scaled(
+        &self,
+        gains: &Gains,
+        maps: &[Vec<Map>],
+        (placement, layouts): (&Placement, &[Layout]),
+        slots: usize,
+        nearest: &mut f64,
+    ) -> Result<Option<(Params, Errors)>, ModelError> {
+        let sizes = self.sizes(gains);
+        let mut log_scale = *SCALES.start();
+        while SCALES.contains(&log_scale) {
+            let lowest = output_bits(&self.network, layouts, (&sizes, self.ranges.input), log_scale);
+            let Some(literal) = self.literal((placement.input, slots), lowest, log_scale) else { break };
+            let params = match literal.build() {
+                // There are not so many primes of so few bits.
+                Err(HeError::Rlwe(RlweError::Ring(RingError::TooFewPrimes { .. }))) => {
+                    log_scale += 1;
+                    continue;
+                }
+                made => made?,
+            };
+            let errors = gains.errors(self.about(), maps, (placement, self.ranges.input), (&params, None))?;
+            let found = errors.nearest();
+            *nearest = nearest.min(found);
+            if found <= self.wanted.error {
+                return Ok(Some((params, errors)));
+            }
+            // Errors halve with each bit, so that most scales need not be tried.
+            log_scale += ((found / self.wanted.error).log2().floor() as u32).clamp(1, 16);
+        }
+        Ok(None)
+    }
+
+    /// Parameters of a scale: the least ring, and in it the fewest special primes that leave at most four digits.
+    fn literal(&self, (depth, slots): (usize, usize), lowest: u32, log_scale: u32) -> Option<ParamsLiteral> {
+        if lowest > WIDEST_PRIME {
+            return None;
+        }
+        let q_bits: Vec<u32> = std::iter::once(lowest).chain(std::iter::repeat_n(log_scale, depth)).collect();
+        let widest_prime = lowest.max(log_scale + 1).min(WIDEST_PRIME);
+        let total: u32 = q_bits.iter().sum();
+        let least = slots.trailing_zeros() + 1;
+        let make = |log_n: u32, k: usize, security: Security| {
+            let (p_bits, secret) = (vec![widest_prime; k], SecretDistribution::Ternary);
+            let rlwe =
+                rlwe::params::ParamsLiteral { log_n, q_bits: q_bits.clone(), p_bits, digit_limbs: k, secret, security };
+            ParamsLiteral { rlwe, log_scale }
+        };
+        if let Some(log_n) = self.wanted.insecure {
+            return Some(make(log_n, q_bits.len().div_ceil(4), Security::Insecure));
+        }
+        for log_n in least.max(*RINGS.start())..=*RINGS.end() {
+            let most = max_log_qp(log_n, SecretDistribution::Ternary, Security::Bits128).into_iter().sum::<u32>();
+            for k in 1..=q_bits.len().div_ceil(2) {
+                let few = q_bits.len().div_ceil(k) <= 4;
+                if few && total + widest_prime * k as u32 <= most {
+                    return Some(make(log_n, k, Security::Bits128));
+                }
+            }
+        }
+        None
+    }
+
+    /// A bootstrapping set, with refreshes where they are cheapest; none where it has too few slots or levels.
+    fn refreshed(&self, set: BootstrapSet, gains: &Gains) -> Result<Option<Way>, ModelError> {
+        let own = set.literal();
+        if own.log_slots + 1 < own.params.rlwe.log_n {
+            return Ok(None);
+        }
+        let literal = match self.wanted.insecure {
+            Some(log_n) => match own.insecure(log_n) {
+                // A ring that is too small or too large for a set that was not asked for.
+                Err(_) if self.wanted.bootstrap.is_none() => return Ok(None),
+                made => made?,
+            },
+            None => own,
+        };
+        let slots = 1usize << literal.log_slots;
+        if self.widest() > slots {
+            return Ok(None);
+        }
+        let (params, (floor, top)) = (literal.params.build()?, literal.levels()?);
+        let (layouts, orders) = self.layouts(slots)?;
+        let wide = layouts.iter().map(Layout::period).fold(1, usize::max);
+        let images = self.wanted.batch.next_power_of_two().min(slots / wide).max(1);
+        let (maps, sizes) = (gains.maps(&self.network, Some(&layouts), images), self.sizes(gains));
+        let bits = output_bits(&self.network, &layouts, (&sizes, self.ranges.input), params.literal().log_scale);
+        let Some(output) = (0..=floor).find(|level| params.log_q(*level) >= f64::from(bits)) else { return Ok(None) };
+        let refresh = self.refresh_seconds(&literal)?;
+        let range = Range { output, floor, top, refresh: Some(refresh) };
+        let Some(placement) = self.placed(&params, &maps, range, &sizes) else { return Ok(None) };
+        let variance = literal.predicted_noise(2.0)?.total();
+        let errors = gains.errors(self.about(), &maps, (&placement, self.ranges.input), (&params, Some(variance)))?;
+        Ok(Some(Way {
+            set: Some((set, literal)),
+            params,
+            layouts,
+            orders,
+            images,
+            maps,
+            placement,
+            errors,
+            apart: false,
+        }))
+    }
+
+    /// Seconds of a refresh.
+    fn refresh_seconds(&self, literal: &BootstrapLiteral) -> Result<f64, ModelError> {
+        let work = literal.build()?.cost(Kind::Real)?.fused(FUSED);
+        Ok((self.prices)(&work, literal.params.rlwe.log_n))
+    }
+
+    /// Keys and operations by a simulation, and the plan.
+    fn plan(&self, way: Way, promise: Promise, gains: &Gains) -> Result<(Program, Plan), ModelError> {
+        let Way { set, params, layouts, orders, images, maps, placement, errors, apart } = way;
+        let promised = errors.promised(promise);
+        let known = known(gains, &errors, &self.ranges.layers, promised);
+        let program = self.program((layouts, known), &placement, (images, apart));
+        let (ledger, largest) = match apart {
+            true => (program.simulated_apart(&params)?, 0),
+            false => self.simulated(&program, (&params, placement.input), set.as_ref().map(|(_, set)| set))?,
+        };
+        let layer = |k: usize| {
+            let (layer, maps, activation) = (&self.network.layers[k], &maps[k], self.activations[k].as_ref());
+            let Levels { from, start, to, refreshed } = placement.levels[k];
+            LayerPlan {
+                name: layer.name.clone(),
+                function: layer.function.name(),
+                takes: layer.sources.iter().map(|(source, _)| *source).collect(),
+                outputs: layer.bias.len(),
+                order: orders[k],
+                diagonals: maps.iter().map(|m| m.diagonals).sum(),
+                giants: maps.iter().map(|m| m.giants).sum(),
+                level: from,
+                start,
+                end: to,
+                refreshed,
+                reach: self.ranges.layers[k],
+                degree: activation.map_or(1, |a| a.polynomial.degree()),
+                error: activation.map_or(0.0, |a| a.error),
+            }
+        };
+        let (refreshes, log_n) = (placement.refreshes(), params.literal().rlwe.log_n);
+        let mut seconds = (self.prices)(&ledger.work.fused(FUSED), log_n);
+        let mut bootstrap = [0; 3];
+        if let Some((_, literal)) = &set {
+            seconds += refreshes as f64 * self.refresh_seconds(literal)?;
+            bootstrap = literal.memory()?;
+        }
+        let weights = weights::write(&self.network, &self.activations)?;
+        let figures = Figures {
+            sudare_model: Figures::VERSION,
+            params: params.literal().clone(),
+            bootstrap: set.as_ref().map(|(set, _)| *set),
+            weights: weights::digest(&weights),
+            input: self.network.input.clone(),
+            output: self.network.output.clone(),
+            images,
+            apart,
+            factors: self.examples.factors.clone(),
+            input_bound: self.ranges.input,
+            input_level: placement.input,
+            output_bound: self.ranges.output,
+            error: promised,
+            promise,
+            relin: ledger.relin,
+            galois: ledger.galois.into_iter().collect(),
+            layers: (0..self.network.layers.len()).map(layer).collect(),
+            refreshes,
+            approximation: self.examples.near,
+            agreement: self.agreement(errors.deviation(promise)),
+            examples: self.examples.rows.len(),
+            margin: self.wanted.margin,
+            label: self.wanted.label,
+            dropped: self.network.dropped.clone(),
+            prepared: [ledger.prepared, largest],
+            diagonals: bootstrap[1],
+            bootstrap_keys: bootstrap[0],
+            working: ledger.peak + bootstrap[2] + 2 * weights.len() as u64,
+            operations: Operations { transforms: ledger.counts.transforms, key_switches: ledger.counters.key_switches },
+            seconds,
+            encoding: self.encoding(&program, &params, &maps),
+        };
+        Ok((program, Plan::new(figures, params)?))
+    }
+
+    /// What a run on one ciphertext takes, without one, and the most bytes of a layer's encoded weights.
+    fn simulated(
+        &self,
+        program: &Program,
+        (params, level): (&Params, usize),
+        set: Option<&BootstrapLiteral>,
+    ) -> Result<(Ledger, u64), ModelError> {
+        let e = Evaluator::with_backend(params, Simulated::new(params))?;
+        let max_abs = self.ranges.input;
+        let input = e.encryptions(EncodeAt { level, scale: params.scale() / max_abs, max_abs }, 1)?;
+        let top = set.map(BootstrapLiteral::levels).transpose()?.map_or(0, |(_, top)| top);
+        let refresh = |c: &CiphertextOf<Simulated>| {
+            // What is known of its error is said where it is used.
+            let state = State { noise: c.scale(), ..c.state() };
+            Ok(e.batch(top, 1, state, Spread::UNKNOWN))
+        };
+        let largest = Cell::new(0);
+        let step = |k: usize| {
+            let before = e.backend().ledger().prepared;
+            let step = program.step(&e, k)?;
+            largest.set(largest.get().max(e.backend().ledger().prepared - before));
+            Ok(step)
+        };
+        program.run((&e, &refresh), input, step)?;
+        Ok((e.backend().ledger(), largest.get()))
+    }
+
+    /// Seconds of encoding all weights: of each diagonal a transform of complex numbers over all slots, and those of one period.
+    fn encoding(&self, program: &Program, params: &Params, maps: &[Vec<Map>]) -> f64 {
+        let literal = &params.literal().rlwe;
+        let one = |(maps, levels): (&Vec<Map>, &Levels)| {
+            let limbs = (levels.from + 1 + literal.p_bits.len()) as f64;
+            let share =
+                |m: &Map| m.diagonals as f64 * (EMBEDDING + limbs * 2.0 * m.length as f64 / params.degree() as f64);
+            maps.iter().map(share).sum::<f64>()
+        };
+        let ntt = maps.iter().zip(&program.levels).map(one).sum();
+        (self.prices)(&Work { ntt, ..Work::default() }, literal.log_n)
+    }
+
+    /// Share of labels that stay the given model's where errors of a deviation are added to the polynomial model's answers.
+    fn agreement(&self, deviation: f64) -> f64 {
+        let Examples { given, found, .. } = self.examples;
+        let label = self.wanted.label;
+        if label == Label::Numbers {
+            return 1.0;
+        }
+        let seed = Seed::from_bytes([0; 32]);
+        let noisy: Vec<Vec<f64>> = found
+            .iter()
+            .take(AGREEMENT)
+            .enumerate()
+            .map(|(i, answer)| {
+                let mut stream = seed.stream(i as u64);
+                answer.iter().map(|x| x + deviation * normal(&mut || stream.next_u64())).collect()
+            })
+            .collect();
+        compare(&noisy, &given[..noisy.len()], label).same
+    }
+}
+
+/// The least ring that a depth and the widest value allow, at the lowest scale.
+fn least_ring(widest: usize, depth: usize) -> u32 {
+    let bits = SCALES.start() * (depth as u32 + 1);
+    let holds = |log_n: &u32| {
+        max_log_qp(*log_n, SecretDistribution::Ternary, Security::Bits128).is_some_and(|most| bits < most)
+    };
+    RINGS.into_iter().find(holds).map_or(*RINGS.end(), |log_n| log_n.max(widest.trailing_zeros() + 1))
+}
+
+/// A standard normal number by Box and Muller.
+fn normal(next: &mut dyn FnMut() -> u64) -> f64 {
+    let mut uniform = || ((next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    (-2.0 * uniform().ln()).sqrt() * (2.0 * std::f64::consts::PI * uniform()).cos()
+}
