@@ -40,7 +40,7 @@ enum Steps {
     /// Residues in evaluation form.
     Exact(Vec<PackedMatrix>),
     /// Values in floating point; and of the residues the bodies, which travel and from which the masks' seed makes the rest.
-    Rounded { fourier: Fourier, matrices: FourierMatrices, bodies: Vec<PackedMatrix> },
+    Rounded { fourier: Box<Fourier>, matrices: FourierMatrices, bodies: Vec<PackedMatrix> },
 }
 
 impl Steps {
@@ -49,7 +49,7 @@ impl Steps {
         if !Fourier::is_faster(limb) {
             return Self::Exact(steps);
         }
-        let fourier = Fourier::new(limb);
+        let fourier = Box::new(Fourier::new(limb));
         let matrices = FourierMatrices::new(&fourier, limb, &steps);
         Self::Rounded { fourier, matrices, bodies: bodies_alone(context, &steps) }
     }
