@@ -11,8 +11,7 @@ fn three_parties_by_files_alone() {
     place.write(
         "sum.json",
         br#"{"inputs": [{"name": "A", "rows": 2, "cols": 3, "max_abs": 1.0}, {"name": "B", "rows": 2, "cols": 3, "max_abs": 1.0}],
-            "nodes": [{"op": "input", "input": 0}, {"op": "input", "input": 1}, {"op": "add", "operands": [0, 1]}], "output": 2}"#
-            .to_vec(),
+            "nodes": [{"op": "input", "input": 0}, {"op": "input", "input": 1}, {"op": "add", "operands": [0, 1]}], "output": 2}"#,
     );
     let shown = place.ok("plan --expression sum.json --error 1e-6 --parties 3 --threshold 2 --release 5 -o plan.json");
     assert!(shown.contains("3 parties, any 2 of whom decrypt"), "{shown}");
