@@ -48,21 +48,21 @@ fn rotate(
     parts: &mut [f64; 4],
 ) -> Outcome<GlweCiphertext> {
     let (key, context) = (server.bootstrap_key(), server.params().context());
-    let (n, gadget, unroll) = (context.degree(), key.gadget(), key.unroll());
+    let (n, steps, unroll) = (context.degree(), key.steps(), key.unroll());
     if unroll < 2 {
         return Err("only bootstraps with unrolled keys are taken apart".into());
     }
-    let (two_n, rows) = (2 * n, gadget.levels as usize * n);
+    let (two_n, rows) = (2 * n, steps.gadget().levels as usize * n);
     let start = GlweCiphertext::trivial(context, table.coefficients())?;
     let mut acc = Buffer::zeroed(context.words());
     acc.copy_from_slice(start.rotated(two_n - by.body as usize % two_n).words());
-    key.begin(&mut acc);
+    steps.begin(&mut acc);
     // No product yet: zero, as a residue and as a number.
     let mut product = Buffer::zeroed(context.words());
-    let mut digits = Buffer::zeroed(gadget.levels as usize * context.words());
+    let mut digits = Buffer::zeroed(steps.gadget().levels as usize * context.words());
     let mut exponents = Vec::new();
-    let mut next = key.ahead(0);
-    for step in 0..key.steps() {
+    let mut next = steps.ahead(0);
+    for step in 0..steps.len() {
         let a = &by.mask[step * unroll..key.dimension().min((step + 1) * unroll)];
         if a.iter().all(|a| (*a as usize).is_multiple_of(two_n)) {
             continue;
@@ -79,16 +79,16 @@ fn rotate(
             clock = now;
         };
         let polynomials = acc.chunks_exact_mut(n).zip(product.chunks_exact(n)).zip(digits.chunks_exact_mut(rows));
-        polynomials.for_each(|((a, p), d)| key.decompose(a, Some(p), d));
+        polynomials.for_each(|((a, p), d)| steps.decompose(a, Some(p), None, d));
         lap(0);
-        digits.chunks_exact_mut(n).for_each(|d| key.forward(d, &mut next));
+        digits.chunks_exact_mut(n).for_each(|d| steps.forward(d, &mut next));
         lap(1);
-        key.multiply(step, &mut product, &digits, Some(&exponents));
+        steps.multiply(step, &mut product, &digits, Some(&exponents));
         lap(2);
-        next = key.ahead(step + 1);
-        product.chunks_exact_mut(n).for_each(|p| key.inverse(p, &mut next));
+        next = steps.ahead(step + 1);
+        product.chunks_exact_mut(n).for_each(|p| steps.inverse(p, &mut next));
         lap(3);
     }
-    key.end(&mut acc, Some(&product));
+    steps.end(&mut acc, Some(&product));
     Ok(GlweCiphertext::from_words(context, &acc)?)
 }

@@ -185,12 +185,12 @@ impl ServerKey {
 
     /// Bytes that it holds in memory.
     pub fn byte_len(&self) -> usize {
-        self.0.bootstrap.byte_len() + self.0.switch.byte_len()
+        self.0.bootstrap.steps().byte_len() + self.0.switch.byte_len()
     }
 
     /// Bytes that have to be sent: bodies and seeds.
     pub fn seeded_byte_len(&self) -> usize {
-        self.0.bootstrap.seeded_byte_len() + self.0.switch.seeded_byte_len()
+        self.0.bootstrap.steps().seeded_byte_len() + self.0.switch.seeded_byte_len()
     }
 
     /// # Errors

@@ -54,5 +54,5 @@ pub use keyswitch::{
 pub use noise::{Noise, NoiseSampler, SecretKind};
 pub use params::{Plaintext, TfheLiteral, TfheParams};
 pub use radix::EncryptedInt;
-pub use rotation::{BootstrapKey, LookupTable, MAX_UNROLL, table_steps};
+pub use rotation::{BootstrapKey, LookupTable, MAX_UNROLL, Steps, table_steps};
 pub use sudare_ring::kernel::Gadget;

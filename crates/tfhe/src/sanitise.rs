@@ -149,7 +149,7 @@ impl ServerKey {
             check();
             self.step_randomised(
                 &mut acc,
-                &*self.bootstrap_key().step(i)?,
+                &*self.bootstrap_key().steps().matrix(i)?,
                 *a as usize % two_n,
                 wide,
                 stream,

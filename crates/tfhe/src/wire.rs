@@ -327,7 +327,7 @@ fn server_key_segments(params: &TfheParams) -> impl Iterator<Item = u64> + '_ {
 
 fn server_key_header(key: &ServerKey) -> Result<Header, WireError> {
     let params = key.params();
-    let mut meta = key.bootstrap_key().mask_seed().as_bytes().to_vec();
+    let mut meta = key.bootstrap_key().steps().mask_seed().as_bytes().to_vec();
     meta.extend(key.switch_key().mask_seed().as_bytes());
     let lengths = server_key_segments(params).collect();
     Header::new(ObjectType::TfheServerKey, (params.hash(), key.id()), State::default(), meta, lengths)
@@ -371,9 +371,9 @@ fn write_server_segments(key: &ServerKey, writer: &mut Writer<impl Write>) -> Re
     write_switch(key.switch_key(), key.params(), writer)?;
     let (bootstrap, q) = (key.bootstrap_key(), key.params().context().q());
     let mut bytes = Vec::new();
-    for step in 0..bootstrap.steps() {
+    for step in 0..bootstrap.steps().len() {
         bytes.clear();
-        append_words(&bootstrap.bodies(step), q, &mut bytes);
+        append_words(&bootstrap.steps().bodies(step)?, q, &mut bytes);
         writer.segment(&bytes)?;
     }
     Ok(())

@@ -246,6 +246,11 @@ pub(crate) trait WordKernels: Debug + Send + Sync {
         fourier::to_residues(Pairs, t, a);
     }
 
+    /// `a += b` modulo q, centred in and out.
+    fn fourier_add(&self, t: &FourierTables, a: &mut [u64], b: &[u64]) {
+        fourier::add(Pairs, t, a, b);
+    }
+
     /// `a += b` modulo q, centred in and out, and the digits of the sum, of magnitude up to B/2, to as many rows of `out` as the
     /// gadget has levels.
     fn fourier_digits(&self, t: &FourierTables, a: &mut [u64], b: Option<&[u64]>, gadget: Gadget, out: &mut [u64]) {

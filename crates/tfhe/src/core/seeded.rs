@@ -5,6 +5,7 @@ use crate::core::glwe::check_below;
 use crate::{GlweContext, TfheError};
 use sudare_ring::kernel::PackedMatrix;
 use sudare_ring::random::{Stream, uniform};
+use sudare_ring::threads;
 
 /// The bodies of a matrix of GLWE rows, row after row of each group.
 pub(crate) fn bodies_of(m: &PackedMatrix, degree: usize) -> Vec<u64> {
@@ -15,18 +16,17 @@ pub(crate) fn bodies_of(m: &PackedMatrix, degree: usize) -> Vec<u64> {
     out
 }
 
-/// The last columns of matrices alone.
+/// The last columns of matrices alone; in parallel inside a thread pool.
 pub(crate) fn bodies_alone(context: &GlweContext, matrices: &[PackedMatrix]) -> Vec<PackedMatrix> {
-    let mut body = vec![0; context.degree()];
-    let alone = matrices.iter().map(|m| {
+    threads::map(matrices.len(), |i| {
+        let (m, mut body) = (&matrices[i], vec![0; context.degree()]);
         let mut bodies = PackedMatrix::zeroed(context.limb(), m.groups(), m.rows(), 1);
         for (group, row) in (0..m.groups()).flat_map(|g| (0..m.rows()).map(move |r| (g, r))) {
             m.get(group, row, m.columns() - 1, &mut body);
             bodies.set(group, row, 0, &body);
         }
         bodies
-    });
-    alone.collect()
+    })
 }
 
 /// `groups` matrices of `rows` GLWE rows with these bodies, their masks the next of a stream.

@@ -40,7 +40,7 @@ impl ServerKey {
         bootstrap: BootstrapKey,
         switch: SwitchKey,
     ) -> Result<Self, TfheError> {
-        params.context().check(bootstrap.context())?;
+        params.context().check(bootstrap.steps().context())?;
         check_shape("LWE dimension", params.literal().lwe_dimension, bootstrap.dimension())?;
         check_shape("LWE dimension", params.context().lwe_dimension(), switch.dimensions().0)?;
         check_shape("LWE dimension", params.literal().lwe_dimension, switch.dimensions().1)?;

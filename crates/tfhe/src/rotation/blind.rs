@@ -4,14 +4,12 @@ mod seeded;
 
 use crate::core::context::check_shape;
 use crate::core::ggsw::{check_gadget, write_ggsw};
-use crate::core::seeded::{bodies_alone, bodies_of, expanded};
-use crate::{GlweCiphertext, GlweContext, GlweSecretKey, LweSecretKey, RotationExponents, SecretKind, TfheError};
-use std::borrow::Cow;
+use crate::rotation::steps::Steps;
+use crate::{GlweCiphertext, GlweSecretKey, LweSecretKey, RotationExponents, SecretKind, TfheError};
 use sudare_ring::buffer::Buffer;
-use sudare_ring::fourier::{Fourier, FourierMatrices};
 use sudare_ring::interrupt::check;
 use sudare_ring::kernel::{Ahead, Gadget, PackedMatrix};
-use sudare_ring::random::{MaskSeed, ObjectSeeds};
+use sudare_ring::random::ObjectSeeds;
 use zeroize::Zeroizing;
 
 /// Steps of a blind rotation, each of some 20 µs, between two looks whether the work was asked to end.
@@ -27,32 +25,9 @@ pub const MAX_UNROLL: usize = 3;
 /// decomposed once a step, its digits meet X^e − 1 in evaluation form, and all 2^u − 1 products
 /// end in one reduction and one inverse transform.
 pub struct BootstrapKey {
-    context: GlweContext,
-    gadget: Gadget,
+    steps: Steps,
     unroll: usize,
     dimension: usize,
-    masks: MaskSeed,
-    steps: Steps,
-}
-
-/// The rows of every step, as the processor multiplies them fastest.
-enum Steps {
-    /// Residues in evaluation form.
-    Exact(Vec<PackedMatrix>),
-    /// Values in floating point; and of the residues the bodies, which travel and from which the masks' seed makes the rest.
-    Rounded { fourier: Box<Fourier>, matrices: FourierMatrices, bodies: Vec<PackedMatrix> },
-}
-
-impl Steps {
-    fn new(context: &GlweContext, steps: Vec<PackedMatrix>) -> Self {
-        let limb = context.limb();
-        if !Fourier::is_faster(limb) {
-            return Self::Exact(steps);
-        }
-        let fourier = Box::new(Fourier::new(limb));
-        let matrices = FourierMatrices::new(&fourier, limb, &steps);
-        Self::Rounded { fourier, matrices, bodies: bodies_alone(context, &steps) }
-    }
 }
 
 impl BootstrapKey {
@@ -93,18 +68,12 @@ impl BootstrapKey {
                 write_ggsw(glwe, &message, gadget, m, group, (&mut masks, &mut errors));
             }
         });
-        let steps = Steps::new(context, steps);
-        Ok(Self { context: context.clone(), gadget, unroll, dimension, masks: seeds.masks, steps })
+        Ok(Self { steps: Steps::new(context, gadget, seeds.masks, steps), unroll, dimension })
     }
 
-    /// Ring and rank of the accumulator.
-    pub fn context(&self) -> &GlweContext {
-        &self.context
-    }
-
-    /// Its decomposition.
-    pub fn gadget(&self) -> Gadget {
-        self.gadget
+    /// Its rows, step after step, with ring, gadget and seed.
+    pub fn steps(&self) -> &Steps {
+        &self.steps
     }
 
     /// Key bits a step.
@@ -115,163 +84,6 @@ impl BootstrapKey {
     /// Dimension of the LWE ciphertexts it takes.
     pub fn dimension(&self) -> usize {
         self.dimension
-    }
-
-    /// The seed of its masks.
-    pub fn mask_seed(&self) -> &MaskSeed {
-        &self.masks
-    }
-
-    /// Number of steps.
-    pub fn steps(&self) -> usize {
-        self.dimension.div_ceil(self.unroll)
-    }
-
-    /// The GGSW rows of a step, evaluated and packed. On processors that multiply in floating point they are made anew.
-    ///
-    /// # Errors
-    /// [`TfheError::Shape`] if there is no such step.
-    pub fn step(&self, step: usize) -> Result<Cow<'_, PackedMatrix>, TfheError> {
-        let missing = TfheError::Shape { what: "step", expected: self.steps() - 1, found: step };
-        match &self.steps {
-            Steps::Exact(steps) => steps.get(step).map(Cow::Borrowed).ok_or(missing),
-            Steps::Rounded { bodies, .. } => {
-                let m = bodies.get(step).ok_or(missing)?;
-                let (shape, bodies) = ((m.groups(), m.rows()), bodies_of(m, self.context.degree()));
-                Ok(Cow::Owned(expanded(&self.context, &mut self.masks.stream(step as u64), shape, &bodies)?))
-            }
-        }
-    }
-
-    /// Bytes that it holds in memory.
-    pub fn byte_len(&self) -> usize {
-        match &self.steps {
-            Steps::Exact(steps) => steps.iter().map(PackedMatrix::byte_len).sum(),
-            Steps::Rounded { matrices, bodies, .. } => {
-                matrices.byte_len() + bodies.iter().map(PackedMatrix::byte_len).sum::<usize>()
-            }
-        }
-    }
-
-    /// Bytes of its bodies and seed, all that has to be sent.
-    pub fn seeded_byte_len(&self) -> usize {
-        let bodies: usize = match &self.steps {
-            Steps::Exact(steps) => steps.iter().map(PackedMatrix::byte_len).sum::<usize>() / (self.context.rank() + 1),
-            Steps::Rounded { bodies, .. } => bodies.iter().map(PackedMatrix::byte_len).sum(),
-        };
-        bodies + 32
-    }
-
-    /// A step's key, to be asked for while something else is done. Empty beyond the last, and where the product asks for it itself.
-    pub fn ahead(&self, step: usize) -> Ahead<'_> {
-        match &self.steps {
-            Steps::Exact(steps) => steps.get(step).map_or(Ahead::of(&[]), PackedMatrix::ahead),
-            Steps::Rounded { .. } => Ahead::of(&[]),
-        }
-    }
-
-    /// Brings residues modulo q of an accumulator, N words after N words, to the numbers that its steps work on, in place.
-    ///
-    /// # Panics
-    /// If the length is no multiple of the degree.
-    pub fn begin(&self, acc: &mut [u64]) {
-        if let Steps::Rounded { fourier, .. } = &self.steps {
-            acc.chunks_exact_mut(self.context.degree()).for_each(|p| fourier.from_residues(p));
-        }
-    }
-
-    /// Adds the last product, and brings an accumulator back to residues.
-    ///
-    /// # Panics
-    /// If the lengths are not those of a ciphertext.
-    pub fn end(&self, acc: &mut [u64], product: Option<&[u64]>) {
-        let (n, limb) = (self.context.degree(), self.context.limb());
-        match &self.steps {
-            Steps::Exact(_) => product.into_iter().for_each(|product| limb.add_assign(acc, product)),
-            Steps::Rounded { fourier, .. } => {
-                for p in acc.chunks_exact_mut(n) {
-                    fourier.to_residues(p);
-                }
-                let Some(product) = product else { return };
-                let mut residues = Buffer::from_slice(product);
-                residues.chunks_exact_mut(n).for_each(|p| fourier.to_residues(p));
-                limb.add_assign(acc, &residues);
-            }
-        }
-    }
-
-    /// `acc += product`, of one polynomial, and the sum's digits.
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    pub fn decompose(&self, acc: &mut [u64], product: Option<&[u64]>, digits: &mut [u64]) {
-        let limb = self.context.limb();
-        match (&self.steps, product) {
-            (Steps::Exact(_), Some(product)) => limb.add_decompose(acc, product, self.gadget, digits),
-            (Steps::Exact(_), None) => {
-                digits[..acc.len()].copy_from_slice(acc);
-                limb.decompose(digits, self.gadget);
-            }
-            (Steps::Rounded { fourier, .. }, _) => fourier.digits(acc, product, self.gadget, digits),
-        }
-    }
-
-    /// `acc += product`, of one polynomial, and the digits of `(X^steps − 1)·acc`.
-    fn decompose_difference(&self, acc: &mut [u64], product: Option<&[u64]>, steps: usize, digits: &mut [u64]) {
-        let (n, limb) = (self.context.degree(), self.context.limb());
-        match &self.steps {
-            Steps::Exact(_) => {
-                product.into_iter().for_each(|product| limb.add_assign(acc, product));
-                limb.rotate_minus(&mut digits[..n], acc, steps);
-                limb.decompose(digits, self.gadget);
-            }
-            Steps::Rounded { fourier, .. } => {
-                // The sum alone is wanted; its digits are written over.
-                fourier.digits(acc, product, self.gadget, digits);
-                let mut difference = Buffer::dirty(n);
-                fourier.rotate_minus(&mut difference, acc, steps);
-                fourier.digits(&mut difference, None, self.gadget, digits);
-            }
-        }
-    }
-
-    /// Transforms a polynomial of digits to what [`BootstrapKey::multiply`] takes, in place; asks for some of
-    /// `ahead` meanwhile.
-    ///
-    /// # Panics
-    /// If the length is not the degree.
-    pub fn forward(&self, digit: &mut [u64], ahead: &mut Ahead<'_>) {
-        match &self.steps {
-            Steps::Exact(_) => self.context.limb().forward_ahead(digit, ahead),
-            Steps::Rounded { fourier, .. } => fourier.forward(digit),
-        }
-    }
-
-    /// The product of transformed digits with the rows of a step, whose groups are multiplied by X^e − 1 where there are
-    /// exponents: `out` gets the columns, to be transformed by [`BootstrapKey::inverse`].
-    ///
-    /// # Panics
-    /// If the shapes do not fit.
-    pub fn multiply(&self, step: usize, out: &mut [u64], digits: &[u64], exponents: Option<&[usize]>) {
-        let limb = self.context.limb();
-        match (&self.steps, exponents) {
-            (Steps::Exact(steps), None) => limb.external_product(out, digits, &steps[step]),
-            (Steps::Exact(steps), Some(exponents)) => {
-                limb.external_product_monomials(out, digits, &steps[step], self.context.monomials(), exponents);
-            }
-            (Steps::Rounded { fourier, matrices, .. }, _) => fourier.product(out, digits, (matrices, step), exponents),
-        }
-    }
-
-    /// Transforms a product back to polynomials, in place; `ahead` as for [`BootstrapKey::forward`].
-    ///
-    /// # Panics
-    /// If the length is not the degree.
-    pub fn inverse(&self, product: &mut [u64], ahead: &mut Ahead<'_>) {
-        match &self.steps {
-            Steps::Exact(_) => self.context.limb().inverse_ahead(product, ahead),
-            Steps::Rounded { fourier, .. } => fourier.inverse(product),
-        }
     }
 
     /// Multiplies the accumulator by `X^(−b + Σ a_i·s_i)`, in place.
@@ -291,24 +103,24 @@ impl BootstrapKey {
     pub fn blind_rotate_many(&self, accs: &mut [GlweCiphertext], by: &[RotationExponents]) -> Result<(), TfheError> {
         check_shape("blind rotations", accs.len(), by.len())?;
         for (acc, by) in accs.iter().zip(by) {
-            self.context.check(acc.context())?;
+            self.steps.context().check(acc.context())?;
             check_shape("LWE dimension", self.dimension, by.mask.len())?;
         }
-        let two_n = 2 * self.context.degree();
-        let words = self.context.words();
-        let mut digits = Buffer::dirty(words * self.gadget.levels as usize);
+        let (steps, two_n) = (&self.steps, 2 * self.steps.context().degree());
+        let words = steps.context().words();
+        let mut digits = Buffer::dirty(words * steps.gadget().levels as usize);
         let mut rotations: Vec<Rotation> = accs
             .iter_mut()
             .zip(by)
             .map(|(acc, by)| {
                 *acc = acc.rotated(two_n - by.body as usize % two_n);
-                self.begin(acc.words_mut());
+                steps.begin(acc.words_mut());
                 Rotation { acc, product: Buffer::dirty(words), pending: false }
             })
             .collect();
         // What is left of a step's key to ask for, and of the next one's.
-        let mut asked = [self.ahead(0), self.ahead(1)];
-        for i in 0..self.steps() {
+        let mut asked = [steps.ahead(0), steps.ahead(1)];
+        for i in 0..steps.len() {
             if i % STEPS_BETWEEN_CHECKS == 0 {
                 check();
             }
@@ -316,10 +128,10 @@ impl BootstrapKey {
             for (rotation, by) in rotations.iter_mut().zip(by) {
                 self.rotate_step(i, &by.mask[bits.clone()], rotation, &mut digits, &mut asked);
             }
-            asked = [asked[1], self.ahead(i + 2)];
+            asked = [asked[1], steps.ahead(i + 2)];
         }
         for Rotation { acc, product, pending } in rotations {
-            self.end(acc.words_mut(), pending.then_some(&product));
+            steps.end(acc.words_mut(), pending.then_some(&product));
         }
         Ok(())
     }
@@ -334,7 +146,7 @@ impl BootstrapKey {
         digits: &mut [u64],
         [own, next]: &mut [Ahead<'_>; 2],
     ) {
-        let n = self.context.degree();
+        let (steps, n) = (&self.steps, self.steps.context().degree());
         let two_n = 2 * n;
         if a.iter().all(|a| (*a as usize).is_multiple_of(two_n)) {
             return;
@@ -346,17 +158,18 @@ impl BootstrapKey {
             let bits = a.iter().enumerate().filter(|(j, _)| (set + 1) >> j & 1 == 1);
             *e = bits.map(|(_, a)| *a as usize).sum::<usize>() % two_n;
         }
-        let rows = digits.chunks_exact_mut(self.gadget.levels as usize * n);
+        // One bit a step: the difference is decomposed, and no product with X^e − 1 is left.
+        let (turn, exponents) = match self.unroll {
+            1 => (Some(exponents[0]), None),
+            _ => (None, Some(&exponents[..groups])),
+        };
+        let rows = digits.chunks_exact_mut(steps.gadget().levels as usize * n);
         for ((rows, acc), product) in rows.zip(acc.words_mut().chunks_exact_mut(n)).zip(product.chunks_exact(n)) {
-            let product = pending.then_some(product);
-            match self.unroll {
-                1 => self.decompose_difference(acc, product, exponents[0], rows),
-                _ => self.decompose(acc, product, rows),
-            }
-            rows.chunks_exact_mut(n).for_each(|d| self.forward(d, own));
+            steps.decompose(acc, pending.then_some(product), turn, rows);
+            rows.chunks_exact_mut(n).for_each(|d| steps.forward(d, own));
         }
-        self.multiply(step, product, digits, (self.unroll > 1).then_some(&exponents[..groups]));
-        product.chunks_exact_mut(n).for_each(|p| self.inverse(p, next));
+        steps.multiply(step, product, digits, exponents);
+        product.chunks_exact_mut(n).for_each(|p| steps.inverse(p, next));
         *pending = true;
     }
 }

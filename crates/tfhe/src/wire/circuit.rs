@@ -81,7 +81,7 @@ fn segments(params: &CircuitParams) -> impl Iterator<Item = u64> + '_ {
 /// [`WireError::Io`].
 pub fn write_circuit_key(key: &CircuitKey, out: impl Write) -> Result<(), WireError> {
     let (params, server) = (key.params(), key.server());
-    let (bootstrap, switch) = (server.bootstrap_key().mask_seed(), server.switch_key().mask_seed());
+    let (bootstrap, switch) = (server.bootstrap_key().steps().mask_seed(), server.switch_key().mask_seed());
     let seeds = [bootstrap, switch, key.trace().mask_seed(), key.scheme().mask_seed()];
     let meta = seeds.iter().flat_map(|seed| *seed.as_bytes()).collect();
     let (owner, lengths) = ((params.hash(), server.id()), segments(params).collect());

@@ -53,7 +53,7 @@ impl Makers {
     fn publish(&self, out: &mut Masks) {
         lwe(out, "bit", self.bits.encrypt_bit(true).unwrap().ciphertext());
         let server = self.bits.server_key().unwrap();
-        out.bytes("bootstrapping key", server.bootstrap_key().mask_seed().as_bytes());
+        out.bytes("bootstrapping key", server.bootstrap_key().steps().mask_seed().as_bytes());
         out.bytes("switching key", server.switch_key().mask_seed().as_bytes());
         lwe(out, "phase", &self.integers.encrypt_phase(1).unwrap());
         lwe(out, "message", self.integers.encrypt_int(1).unwrap().ciphertext());

@@ -4,12 +4,10 @@
 
 mod lanes;
 
-use super::Gadget;
 use super::contract::{Kernels, LimbKernels, WordKernels};
 use super::features::Proof;
-use super::fourier::{FourierMatrix, FourierTables};
 use super::generic::doubles::DoubleLimb;
-use super::generic::fourier;
+use super::generic::fourier::fourier_methods;
 use super::generic::limb_kernels_of;
 use super::generic::scalar::ScalarLimb;
 use crate::modulus::Modulus;
@@ -66,21 +64,7 @@ impl Kernels for Neon {
 }
 
 impl WordKernels for Neon {
-    with_neon! { this: &Neon;
-        fn fourier_from_residues(t: &FourierTables, a: &mut [u64]) = fourier::from_residues(*this, t, a);
-        fn fourier_to_residues(t: &FourierTables, a: &mut [u64]) = fourier::to_residues(*this, t, a);
-        fn fourier_digits(t: &FourierTables, a: &mut [u64], b: Option<&[u64]>, gadget: Gadget, out: &mut [u64])
-            = fourier::digits(*this, t, a, b, gadget, out);
-        fn fourier_forward(t: &FourierTables, a: &mut [u64]) = fourier::forward(*this, t, a);
-        fn fourier_inverse(t: &FourierTables, a: &mut [u64]) = fourier::inverse(*this, t, a);
-        fn fourier_product(
-            t: &FourierTables,
-            out: &mut [u64],
-            digits: &[u64],
-            m: FourierMatrix<'_>,
-            exponents: Option<&[usize]>
-        ) = fourier::product(*this, t, out, digits, m, exponents);
-    }
+    fourier_methods!(Neon, crate::kernel::arm::with_neon);
 }
 
 limb_kernels_of!(DoubleLimb<Neon>, crate::kernel::arm::with_neon, this => this);

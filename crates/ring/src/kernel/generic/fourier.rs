@@ -199,6 +199,18 @@ pub(crate) fn to_residues<L: Reals>(l: L, t: &FourierTables, a: &mut [u64]) {
     }
 }
 
+/// See [`WordKernels::fourier_add`](crate::kernel::contract::WordKernels::fourier_add).
+#[inline(always)]
+pub(crate) fn add<L: Reals>(l: L, t: &FourierTables, a: &mut [u64], b: &[u64]) {
+    let centred = Centred::new(l, t);
+    for (x, y) in a.as_chunks_mut::<8>().0.iter_mut().zip(b.as_chunks::<8>().0) {
+        for part in 0..L::PARTS {
+            let sum = l.add(l.load(x, part), l.load(y, part));
+            l.store(x, part, centred.reduce(l, sum));
+        }
+    }
+}
+
 /// See [`WordKernels::fourier_digits`](crate::kernel::contract::WordKernels::fourier_digits).
 #[inline(always)]
 pub(crate) fn digits<L: Reals>(
@@ -547,6 +559,43 @@ fn columns<L: Reals, const C: usize>(
         }
     }
 }
+
+/// The methods in floating point of [`WordKernels`](crate::kernel::contract::WordKernels), for the registers that `$type` proves, in functions that
+/// `$with` compiles for them.
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+macro_rules! fourier_methods {
+    ($type:ty, $($with:ident)::+) => {
+        $($with)::+! { this: &$type;
+            fn fourier_from_residues(t: &crate::kernel::fourier::FourierTables, a: &mut [u64])
+                = crate::kernel::generic::fourier::from_residues(*this, t, a);
+            fn fourier_to_residues(t: &crate::kernel::fourier::FourierTables, a: &mut [u64])
+                = crate::kernel::generic::fourier::to_residues(*this, t, a);
+            fn fourier_add(t: &crate::kernel::fourier::FourierTables, a: &mut [u64], b: &[u64])
+                = crate::kernel::generic::fourier::add(*this, t, a, b);
+            fn fourier_digits(
+                t: &crate::kernel::fourier::FourierTables,
+                a: &mut [u64],
+                b: Option<&[u64]>,
+                gadget: crate::kernel::Gadget,
+                out: &mut [u64]
+            ) = crate::kernel::generic::fourier::digits(*this, t, a, b, gadget, out);
+            fn fourier_forward(t: &crate::kernel::fourier::FourierTables, a: &mut [u64])
+                = crate::kernel::generic::fourier::forward(*this, t, a);
+            fn fourier_inverse(t: &crate::kernel::fourier::FourierTables, a: &mut [u64])
+                = crate::kernel::generic::fourier::inverse(*this, t, a);
+            fn fourier_product(
+                t: &crate::kernel::fourier::FourierTables,
+                out: &mut [u64],
+                digits: &[u64],
+                m: crate::kernel::fourier::FourierMatrix<'_>,
+                exponents: Option<&[usize]>
+            ) = crate::kernel::generic::fourier::product(*this, t, out, digits, m, exponents);
+        }
+    };
+}
+
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+pub(crate) use fourier_methods;
 
 /// Two doubles in plain Rust: what compilers make registers of on machines of any kind.
 #[derive(Clone, Copy, Debug)]

@@ -2,15 +2,16 @@
 
 use super::tokens::{Avx512, with_avx512};
 use super::{chacha, permute, special_fft};
-use crate::kernel::Gadget;
 use crate::kernel::contract::{ChaChaKernel, WordKernels};
-use crate::kernel::fourier::{FourierMatrix, FourierTables};
-use crate::kernel::generic::{fourier, random, words};
+use crate::kernel::generic::fourier::fourier_methods;
+use crate::kernel::generic::{random, words};
 use crate::kernel::permute::BlockPermutation;
 use crate::kernel::random::GROUP_BYTES;
 use crate::kernel::special_fft::SpecialFft;
 
 impl WordKernels for Avx512 {
+    fourier_methods!(Avx512, crate::kernel::x86::tokens::with_avx512);
+
     with_avx512! { this: &Avx512;
         fn permute(p: &BlockPermutation, out: &mut [u64], src: &[u64]) = permute::permute::<false>(p, out, src, 0);
         fn permute_add(p: &BlockPermutation, q: u64, out: &mut [u64], src: &[u64])
@@ -22,19 +23,6 @@ impl WordKernels for Avx512 {
             = words::add_tensors(sums, a, b, fold);
         fn fft_inverse(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) = special_fft::inverse_aligned(t, re, im);
         fn fft_forward(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) = special_fft::forward_aligned(t, re, im);
-        fn fourier_from_residues(t: &FourierTables, a: &mut [u64]) = fourier::from_residues(*this, t, a);
-        fn fourier_to_residues(t: &FourierTables, a: &mut [u64]) = fourier::to_residues(*this, t, a);
-        fn fourier_digits(t: &FourierTables, a: &mut [u64], b: Option<&[u64]>, gadget: Gadget, out: &mut [u64])
-            = fourier::digits(*this, t, a, b, gadget, out);
-        fn fourier_forward(t: &FourierTables, a: &mut [u64]) = fourier::forward(*this, t, a);
-        fn fourier_inverse(t: &FourierTables, a: &mut [u64]) = fourier::inverse(*this, t, a);
-        fn fourier_product(
-            t: &FourierTables,
-            out: &mut [u64],
-            digits: &[u64],
-            m: FourierMatrix<'_>,
-            exponents: Option<&[usize]>
-        ) = fourier::product(*this, t, out, digits, m, exponents);
         fn count_thresholds(thresholds: &[[u64; 2]], draws: &[u64], out: &mut [i64])
             = random::count_thresholds::<64>(thresholds, draws, out);
         fn sort(words: &mut [u64]) = random::sort(words);

@@ -1,8 +1,9 @@
 //! Bootstrapping keys from their seed and bodies: what travels.
 
 use crate::core::context::check_shape;
-use crate::core::seeded::{bodies_of, expanded};
-use crate::rotation::blind::{BootstrapKey, Steps};
+use crate::core::seeded::expanded;
+use crate::rotation::blind::BootstrapKey;
+use crate::rotation::steps::Steps;
 use crate::{TfheError, TfheParams};
 use sudare_ring::kernel::PackedMatrix;
 use sudare_ring::random::MaskSeed;
@@ -21,15 +22,8 @@ impl BootstrapKey {
         ((1 << bits) - 1) * (literal.rank + 1) * gadget.levels as usize
     }
 
-    /// The bodies of a step, polynomial after polynomial in evaluation form: those of its first
-    /// encryption, then of the next.
-    pub fn bodies(&self, step: usize) -> Vec<u64> {
-        let (Steps::Exact(steps) | Steps::Rounded { bodies: steps, .. }) = &self.steps;
-        bodies_of(&steps[step], self.context.degree())
-    }
-
     /// A step of a key from the seed of its masks and its bodies, in the order of
-    /// [`BootstrapKey::bodies`].
+    /// [`Steps::bodies`](crate::Steps::bodies).
     ///
     /// # Errors
     /// [`TfheError::Shape`], `RlweError::Ring` for a value not below q.
@@ -50,15 +44,9 @@ impl BootstrapKey {
     /// [`TfheError::Shape`] for the wrong number of them.
     pub fn from_steps(params: &TfheParams, masks: MaskSeed, steps: Vec<PackedMatrix>) -> Result<Self, TfheError> {
         check_shape("steps", Self::steps_of(params), steps.len())?;
-        let literal = params.literal();
-        Ok(Self {
-            context: params.context().clone(),
-            gadget: params.bootstrap_gadget(),
-            unroll: literal.unroll,
-            dimension: literal.lwe_dimension,
-            masks,
-            steps: Steps::new(params.context(), PackedMatrix::gather(steps)),
-        })
+        let (literal, gadget) = (params.literal(), params.bootstrap_gadget());
+        let steps = Steps::new(params.context(), gadget, masks, PackedMatrix::gather(steps));
+        Ok(Self { steps, unroll: literal.unroll, dimension: literal.lwe_dimension })
     }
 
     /// A key from the seed of its masks and the bodies of every step, expanded in parallel inside a

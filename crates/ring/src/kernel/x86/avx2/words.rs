@@ -1,15 +1,16 @@
 //! Work without a modulus: the plain loops as AVX2 code.
 
 use super::super::tokens::{Avx2, with_avx2};
-use crate::kernel::Gadget;
 use crate::kernel::contract::WordKernels;
-use crate::kernel::fourier::{FourierMatrix, FourierTables};
 use crate::kernel::generic::additive::subtract_once;
-use crate::kernel::generic::{fourier, random, words};
+use crate::kernel::generic::fourier::fourier_methods;
+use crate::kernel::generic::{random, words};
 use crate::kernel::permute::BlockPermutation;
 use crate::kernel::special_fft::SpecialFft;
 
 impl WordKernels for Avx2 {
+    fourier_methods!(Avx2, crate::kernel::x86::tokens::with_avx2);
+
     with_avx2! { this: &Avx2;
         fn permute(p: &BlockPermutation, out: &mut [u64], src: &[u64]) = p.apply_plain(out, src, |o, x| *o = x);
         fn permute_add(p: &BlockPermutation, q: u64, out: &mut [u64], src: &[u64])
@@ -21,19 +22,6 @@ impl WordKernels for Avx2 {
             = words::add_tensors(sums, a, b, fold);
         fn fft_inverse(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) = t.inverse_plain(re, im);
         fn fft_forward(t: &SpecialFft, re: &mut [f64], im: &mut [f64]) = t.forward_plain(re, im);
-        fn fourier_from_residues(t: &FourierTables, a: &mut [u64]) = fourier::from_residues(*this, t, a);
-        fn fourier_to_residues(t: &FourierTables, a: &mut [u64]) = fourier::to_residues(*this, t, a);
-        fn fourier_digits(t: &FourierTables, a: &mut [u64], b: Option<&[u64]>, gadget: Gadget, out: &mut [u64])
-            = fourier::digits(*this, t, a, b, gadget, out);
-        fn fourier_forward(t: &FourierTables, a: &mut [u64]) = fourier::forward(*this, t, a);
-        fn fourier_inverse(t: &FourierTables, a: &mut [u64]) = fourier::inverse(*this, t, a);
-        fn fourier_product(
-            t: &FourierTables,
-            out: &mut [u64],
-            digits: &[u64],
-            m: FourierMatrix<'_>,
-            exponents: Option<&[usize]>
-        ) = fourier::product(*this, t, out, digits, m, exponents);
         fn count_thresholds(thresholds: &[[u64; 2]], draws: &[u64], out: &mut [i64])
             = random::count_thresholds::<16>(thresholds, draws, out);
         fn sort(words: &mut [u64]) = random::sort(words);
