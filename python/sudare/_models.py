@@ -444,7 +444,7 @@ class ModelServer(KeyedServer[_core.ModelServer]):
     ) -> ModelServer:
         """A server from evaluation keys. With `stored` weights are encoded once, else for every request.
 
-        By itself it stores up to a GiB of them.
+        With `stored=None` the server keeps encoded weights of up to 1 GiB.
 
         Raises `FormatError` for anything damaged, `KeyMismatchError` for keys of other parameters,
         `MissingKeyError`.

@@ -154,8 +154,8 @@ class Party(Parties):
         A ciphertext is answered once: asked again, the answer is the same bytes, and asked for others it is
         refused. Each answer counts as a release of the plan.
 
-        Raises `PlanError` where nothing was asked, or something else; `ReleaseError` for another answer than
-        before and where no release is left.
+        Raises `PlanError` where nothing was asked, or something else, and before a receiver has joined;
+        `ReleaseError` for another answer than before and where no release is left.
         """
         if (parties is None) != (to is None):
             raise UnsupportedError("say who decrypts and for whom, both, or neither")

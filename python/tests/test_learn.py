@@ -317,6 +317,10 @@ def test_what_is_refused(diabetes: Fit, wine: Fit) -> None:
         learn.Ridge().plan(x.shape, max_abs=[1, 2], target_max_abs=1)
     with pytest.raises(sd.ShapeError, match="the plan has"):
         client.encrypt(x[:5], y[:5])
+    with pytest.raises(sd.InputError, match=r"at \(0, 0\) is over its bound"):
+        client.encrypt(10 * x, y)
+    with pytest.raises(sd.InputError, match="a target is over its bound"):
+        client.encrypt(x, 10 * y)
     with pytest.raises(sd.InputError, match="none of the planned classes"):
         wine[0].encrypt(wine[2], np.where(wine[3] == 0, 7, wine[3]))
     with pytest.raises(sd.InputError, match="no row has the label 0"):
@@ -344,6 +348,65 @@ def test_what_is_refused(diabetes: Fit, wine: Fit) -> None:
         assert old in says
         with pytest.raises(sd.FormatError):
             learn.Plan.from_json(says.replace(old, new, 1))
+
+
+def test_what_an_earlier_fit_left_predicts_nothing(diabetes: Fit) -> None:
+    """Neither after a fit on encrypted rows; the error is caught by both names."""
+    client, rows, x, y = diabetes
+    model = learn.Ridge().fit(x, y)
+    with pytest.raises(learn.NotFittedError, match="are encrypted"):
+        model.fit(rows).predict(x)
+    assert not hasattr(model, "coef_")
+    theirs = pytest.importorskip("sklearn.exceptions", exc_type=ImportError).NotFittedError
+    for caught in (theirs, learn.NotFittedError, sd.SudareError):
+        with pytest.raises(caught) as found:
+            model.predict(x)
+    assert type(pickle.loads(pickle.dumps(found.value))) is learn.NotFittedError
+    assert client.decrypt(model).score(x, y) > 0.5
+
+
+def test_targets_are_known_by_their_names(diabetes: Fit) -> None:
+    x, y = diabetes[2:]
+    moments = diabetes[0].decrypt(diabetes[1].moments())
+    shuffled = moments[[*moments.columns[::-1]]]
+    assert np.allclose(learn.Ridge().fit(shuffled).coef_[::-1], learn.Ridge().fit(moments).coef_)
+    # One coefficient for each feature is not enough for two targets.
+    client, rows, _, _ = encrypted(learn.Ridge(), x, np.column_stack([y, x[:, 0]]))
+    two = client.decrypt(rows.moments())
+    with pytest.raises(sd.InputError, match="takes one target, and these moments have 2"):
+        learn.Lasso().fit(two)
+    one = learn.Lasso(0.5).fit(two[[*two.columns[:11]]])
+    assert np.allclose(one.coef_, learn.Lasso(0.5).fit(moments).coef_, atol=1e-4)
+
+
+def test_numbers_that_would_give_wrong_answers(diabetes: Fit, wine: Fit) -> None:
+    x, y = diabetes[2:]
+    masked = np.ma.masked_greater(x, 200)
+    with pytest.raises(sd.InputError, match="masked"):
+        learn.Ridge().fit(masked, y)
+    with pytest.raises(sd.InputError, match="masked"):
+        diabetes[0].encrypt(masked, y)
+    with pytest.raises(sd.InputError, match="masked"):
+        learn.Ridge().fit(x, np.ma.masked_greater(y, 200))
+    with pytest.raises(sd.InputError, match="masked"):
+        learn.GaussianNB().fit(wine[2], np.ma.masked_equal(wine[3], 0))
+    with pytest.raises(sd.InputError, match=r"none of the planned classes \[0, 1, 2\]"):
+        wine[0].encrypt(wine[2], wine[3].astype(str))
+    for model in (learn.Lasso(tol=np.nan), learn.Lasso(max_iter=2.5)):  # type: ignore[arg-type]
+        with pytest.raises(sd.InputError, match=r"tol|max_iter"):
+            model.fit(x, y)
+    for kind, wrong in (
+        (learn.GaussianNB, {"var_smoothing": -1.0}),
+        (learn.GaussianNB, {"var_smoothing": np.nan}),
+        (learn.LinearDiscriminantAnalysis, {"n_components": 1.5}),
+        (learn.LogisticRegression, {"tol": np.nan}),
+    ):
+        with pytest.raises(sd.InputError, match=next(iter(wrong))):
+            kind().set_params(**wrong).fit(*wine[2:])
+    says = wine[0].plan.to_json()
+    assert '"classes": [\n  0,' in says
+    with pytest.raises(sd.FormatError):
+        learn.Plan.from_json(says.replace('"classes": [\n  0,', '"classes": [\n  1,', 1))
 
 
 def test_columns_that_say_nothing(diabetes: Fit) -> None:

@@ -116,9 +116,19 @@ def test_what_is_refused(ctx: sd.Context) -> None:
         descent.fit(sd.context(depth=1, tile=4).encrypt(x), column)
     with pytest.raises(sd.UnsupportedError, match="not fitted on an encrypted table"):
         ctx.decrypt(learn.KMeans(2).fit(x))
+    with pytest.raises(sd.InputError, match="max_margin"):
+        learn.GradientLogisticRegression(max_margin=0).fit(table, column)
+    with pytest.raises(AttributeError, match="are encrypted"):
+        learn.GradientLogisticRegression(max_iter=1).fit(table, column).predict(x)
     with pytest.raises(sd.InputError, match="n_components is from 1 to 4"):
         learn.PowerPCA(5).fit(table)
-    for wrong in (learn.PowerPCA(max_variance=0), learn.GradientLogisticRegression(learning_rate=0)):
+    for wrong in (
+        learn.PowerPCA(max_variance=0),
+        learn.PowerPCA(max_variance=np.inf),
+        learn.KMeans(max_distance=np.inf),
+        learn.GradientLogisticRegression(learning_rate=0),
+        learn.GradientLogisticRegression(learning_rate=np.inf),
+    ):
         with pytest.raises(sd.InputError, match="above zero"):
             wrong.fit(table, column)
     for clusters in (learn.KMeans(1), learn.KMeans(5), learn.KMeans(least=2), learn.KMeans(max_iter=0)):

@@ -136,7 +136,7 @@ impl<'m> Making<'m> {
         period(self.network.layers.iter().map(|l| l.bias.len()).fold(self.network.inputs(), usize::max))
     }
 
-    /// Orders of all values up to so many places: of each layer the one to which its maps are cheapest.
+    /// Orders of all values in up to `most` places: of each layer the one to which its maps are cheapest.
     fn layouts(&self, most: usize) -> Result<(Vec<Layout>, Vec<Order>), ModelError> {
         let input = &self.network.input;
         let mut layouts = vec![Layout::plain(self.network.inputs())];
@@ -164,7 +164,7 @@ impl<'m> Making<'m> {
         gains.sizes.iter().zip(&self.ranges.layers).map(|(s, r)| [*r, s.0]).collect()
     }
 
-    /// What a layer costs at some levels.
+    /// Seconds of a layer at some levels; infinity where its polynomial cannot be computed at them.
     fn price(&self, params: &Params, maps: &[Map], (k, levels): (usize, Levels), sizes: [f64; 2]) -> f64 {
         let (literal, level) = (&params.literal().rlwe, levels.from);
         let map = |m: &Map| {
@@ -183,7 +183,10 @@ impl<'m> Making<'m> {
             Some(a) => {
                 let [scale, target] = scales(params, Some(a), levels, sizes);
                 let circuit = PolynomialCircuit::new(params, &a.polynomial, levels.start, scale, target);
-                circuit.map(|c| c.relinearisations()).unwrap_or_default()
+                // Levels at which a polynomial cannot be computed are never the cheapest; if there are no others, `Gains::errors` fails
+                // with the reason.
+                let Ok(circuit) = circuit else { return f64::INFINITY };
+                circuit.relinearisations()
             }
         };
         let product = |level: &usize| Work::tensor(literal, *level) + Work::relinearize_rescale(literal, *level);

@@ -113,11 +113,11 @@ impl Client {
             return Err(ModelError::Mixed { what: "the answer" });
         }
         let (outputs, figures, params) = (self.plan.outputs(), self.plan.figures(), self.plan.params());
-        let (encoder, decryptor) = (Encoder::new(params), Decryptor::new(&self.secret));
-        let (images, p) = (figures.images, period(outputs));
         if figures.apart {
             return self.decrypt_apart(answer);
         }
+        let (encoder, decryptor) = (Encoder::new(params), Decryptor::new(&self.secret));
+        let (images, p) = (figures.images, period(outputs));
         let read = |i: usize| {
             let slots = encoder.decode_complex(&decryptor.decrypt(&answer.ciphertexts()[i])?)?;
             let here = images.min(answer.examples() - i * images);

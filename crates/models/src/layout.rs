@@ -165,7 +165,8 @@ pub(crate) fn steps(offsets: &[i64], n: usize) -> [usize; 2] {
 
 /// How many steps share a decomposition: a power of two, by price.
 pub(crate) fn babies(offsets: &[i64]) -> usize {
-    let last = offsets.iter().copied().max().unwrap_or_default();
+    // A map has one diagonal at least, and none of them is below zero.
+    let last = offsets.iter().copied().fold(0, i64::max);
     let all = (0..usize::BITS - 1).map(|k| 1usize << k).take_while(|n| 2 * last >= *n as i64 || *n == 1);
     all.min_by_key(|n| map_price(steps(offsets, *n))).unwrap_or(1)
 }

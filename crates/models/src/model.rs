@@ -31,7 +31,7 @@ pub struct Goal {
     pub approximation: Option<f64>,
     /// Degree of all polynomials, if the caller chooses it.
     pub degree: Option<usize>,
-    /// By how much ranges are wider than those of the examples.
+    /// How many times as wide as those of the examples the ranges are: at least 1.
     pub margin: f64,
     /// Examples that come together, as far as a ciphertext has room.
     pub batch: usize,

@@ -206,7 +206,7 @@ impl Gains {
     pub fn maps(&self, network: &Network, layouts: Option<&[Layout]>, images: usize) -> Vec<Vec<Map>> {
         let one = |k: usize, source: usize, map: &Sparse| {
             let row = map.norms().into_iter().fold(0.0, f64::max);
-            let entries = (0..map.rows()).map(|r| map.row(r).count()).max().unwrap_or_default();
+            let entries = (0..map.rows()).map(|r| map.row(r).count()).fold(0, usize::max);
             let Some(layouts) = layouts else {
                 return Map { row, entries, diagonals: 0, babies: 0, giants: 0, copies: 1, length: 1 };
             };

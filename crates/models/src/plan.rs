@@ -13,8 +13,6 @@ use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet};
 use sudare_he::ckks::{Params, ParamsLiteral};
 use sudare_rlwe::keys::KeySwitchKey;
 
-/// Version of plans that this release makes and reads.
-const VERSION: u32 = 2;
 /// Bytes of encoded weights that a server keeps by itself.
 const STORED: u64 = 1 << 30;
 /// Bytes of a plan's text at most.
@@ -105,7 +103,7 @@ pub struct Figures {
     pub agreement: f64,
     /// How many examples these are.
     pub examples: usize,
-    /// By how much ranges are wider than the examples'.
+    /// How many times as wide as those of the examples the ranges are: at least 1.
     pub margin: f64,
     /// What labels are.
     pub label: Label,
@@ -123,7 +121,7 @@ pub struct Figures {
     pub operations: Operations,
     /// Seconds for one ciphertext on one thread, with weights that stay encoded, at the prices of the machine that compiled the model.
     pub seconds: f64,
-    /// What it takes longer where weights are encoded for each.
+    /// Seconds that it takes longer where weights are encoded for each.
     pub encoding: f64,
 }
 
@@ -184,18 +182,20 @@ impl Plan {
             Err(e) => return format(format!("no plan of a model: {e}")),
         };
         let Figures { sudare_model, input, output, images, galois, relin, .. } = &figures;
-        if *sudare_model != VERSION {
+        if *sudare_model != Figures::VERSION {
             return format(format!("version {sudare_model} of plans is unknown here; use a newer release"));
         }
         let refresh = refresh(&figures)?;
         let params = figures.params.build()?;
         let count = |shape: &[usize]| {
             let all = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
-            (1..=params.slots()).contains(&all).then_some(all)
+            (all > 0 && all.checked_next_power_of_two().is_some()).then_some(all)
         };
         let fits = |shape: &[usize]| {
-            let all = count(shape).and_then(|all| period(all).checked_mul(*images));
-            all.is_some_and(|all| all <= params.slots()) || figures.apart && *images == params.slots()
+            count(shape).is_some_and(|all| match figures.apart {
+                true => *images == params.slots(),
+                false => period(all).checked_mul(*images).is_some_and(|all| all <= params.slots()),
+            })
         };
         let level = |level: usize| level <= params.max_level();
         let numbers = [figures.input_bound, figures.output_bound, figures.error];
@@ -271,12 +271,12 @@ impl Plan {
         bootstrap_keys.saturating_add(levels.map(bytes).sum())
     }
 
-    /// Whether weights stay encoded, unless a server is told otherwise: where they take no more than a GiB.
+    /// Whether a server keeps this plan's weights encoded, if its owner does not choose: it keeps up to 1 GiB.
     pub fn stores(&self) -> bool {
         self.0.figures.prepared[0] <= STORED
     }
 
-    /// Bytes of memory that a server takes for one ciphertext at a time, with weights that stay encoded or not.
+    /// Bytes of memory that a server takes for one ciphertext at a time; `stored`: with all weights encoded, else those of one layer.
     pub fn memory(&self, stored: bool) -> u64 {
         let Figures { prepared: [all, largest], diagonals, working, .. } = &self.0.figures;
         [if stored { *all } else { *largest }, *diagonals, *working]
@@ -286,7 +286,8 @@ impl Plan {
 }
 
 impl Figures {
-    pub(crate) const VERSION: u32 = VERSION;
+    /// Version of plans that this release makes and reads.
+    pub(crate) const VERSION: u32 = 2;
 }
 
 /// Bytes as a person reads them.
@@ -321,7 +322,11 @@ impl fmt::Display for Plan {
                 )?;
             }
             if layer.refreshed.contains(&true) {
-                let place = if layer.refreshed[0] { "before" } else { "after" };
+                let place = match layer.refreshed {
+                    [true, true] => "before and after",
+                    [true, false] => "before",
+                    _ => "after",
+                };
                 write!(f, "; refreshed {place} it")?;
             }
             writeln!(f)?;

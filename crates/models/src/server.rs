@@ -88,7 +88,8 @@ impl Server {
         }
     }
 
-    /// The model's answers. `progress` gets the ciphertexts that are done and all of them.
+    /// The model's answers. `progress` gets the ciphertexts that are done and all of them; where each number of an example has a ciphertext of
+    /// its own, in place of ciphertexts the lots of examples that fill them.
     ///
     /// # Errors
     /// [`ModelError::Mixed`] for a request of another plan; [`ModelError::He`] for one under another key.

@@ -151,10 +151,7 @@ impl Compact {
         let step =
             Step { centre: centre * self.circle(), near: near * self.circle(), far: far * self.circle(), weight: 1.0 };
         let mut fits = DEGREES.iter().map(|degree| Series::step(step, *degree));
-        let series = match fits.find(Result::is_ok) {
-            Some(series) => series?,
-            None => Series::step(step, DEGREES[0])?,
-        };
+        let series = fits.find(Result::is_ok).unwrap_or_else(|| Series::step(step, DEGREES[0]))?;
         let noise = self.half.series_noise(&series, SERIES_SCALE)?;
         let clean = clean(&self.half)?;
         Ok(Indicator { series, noise, clean, circle: self.circle(), deviation: self.deviation, lowest })
@@ -167,7 +164,7 @@ pub(crate) fn clean(half: &BootstrapParams) -> Result<PolynomialCircuit, SearchE
     Ok(PolynomialCircuit::new(half.params(), &polynomial, half.output_level(), SERIES_SCALE, INDICATOR_SCALE)?)
 }
 
-/// A step, and what is foretold of its values.
+/// A step, and predicted errors of its values.
 #[derive(Debug)]
 pub(crate) struct Indicator {
     pub series: Series,

@@ -38,6 +38,11 @@ impl Shape {
         self.block.map_or(self.rows(), |block| rows.next_multiple_of(block))
     }
 
+    /// Blocks that some rows of a segment are stored in: one in leveled mode, and one at least.
+    pub fn blocks(self, rows: usize) -> usize {
+        self.block.map_or(1, |block| rows.div_ceil(block).max(1))
+    }
+
     /// Coordinate `j` of rows whose position is known, as slots.
     pub fn column(self, rows: &[f32], d: usize, positions: &[u32], j: usize) -> Vec<Complex64> {
         let mut out = vec![Complex64::ZERO; self.slots];
@@ -231,6 +236,7 @@ mod tests {
             places.dedup();
             assert_eq!(places.len(), 4096);
             assert_eq!(shape.places(600), block.map_or(4096, |b| b.max(600).next_multiple_of(b)));
+            assert_eq!([0, 600].map(|rows| shape.blocks(rows)), [1, if block == Some(512) { 2 } else { 1 }]);
         }
     }
 

@@ -179,7 +179,7 @@ impl Goal {
     }
 }
 
-/// What a plan foretells.
+/// What a plan predicts of errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Standard deviation of a score's error.
@@ -327,7 +327,7 @@ impl Index {
         Ok(Self(Arc::new(Inner { ground, threshold, expected, payloads, compared })))
     }
 
-    /// What is wanted.
+    /// The goal that it was made for.
     pub fn goal(&self) -> &Goal {
         &self.0.ground.goal
     }
@@ -391,7 +391,7 @@ impl Index {
         Ok((0..256).map(at).fold(0.0, f64::max))
     }
 
-    /// What it foretells of errors.
+    /// What it predicts of errors.
     pub fn expected(&self) -> &Expected {
         &self.0.expected
     }

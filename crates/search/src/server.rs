@@ -184,10 +184,9 @@ impl Server {
         for (k, record) in manifest.segments.iter().enumerate() {
             interrupt::check();
             let about = (&table, &self.index, key);
-            let blocks =
-                self.index.shape().places(record.rows as usize) / self.index.shape().block.unwrap_or(usize::MAX);
             let d = self.index.goal().d;
-            let grid = (blocks.max(1), if self.index.compact().is_some() { d.div_ceil(CHUNK) } else { d });
+            let groups = if self.index.compact().is_some() { d.div_ceil(CHUNK) } else { d };
+            let grid = (self.index.shape().blocks(record.rows as usize), groups);
             let mut columns = Columns::Stored(self.reader(&files, (k, Part::Rows), &record.digest, (about, grid))?);
             let mut payload = None;
             if self.index.goal().payload.is_some() {

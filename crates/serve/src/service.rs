@@ -425,12 +425,5 @@ fn create_private(path: &Path) -> Result<(), ServeError> {
         }
         return Ok(());
     }
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt;
-        builder.mode(0o700);
-    }
-    Ok(builder.create(path)?)
+    atomic::make_private_folder(path).map_err(|e| ServeError::new(e.kind(), e.to_string()))
 }

@@ -133,6 +133,18 @@ pub fn make_folder(path: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(folder).at(folder)
 }
 
+/// Makes a folder that its owner alone reads, and those that it is in; one that exists stays as it is.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn make_private_folder(folder: &Path) -> Result<(), StoreError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).at(folder)
+}
+
 /// The names in a folder are on the disk when this returns.
 ///
 /// # Errors

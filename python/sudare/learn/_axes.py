@@ -99,10 +99,8 @@ class PCA(_Transformer):
                 raise InputError(
                     f"n_components is from 1 to {most}, for {found.rows} rows of {features} features, not {k}"
                 )
-        # As scikit-learn has it, the largest element of each component is above zero.
-        signs = np.sign(axes[np.arange(features), np.abs(axes).argmax(axis=1)])
         self.n_samples_, self.n_components_, self.mean_ = found.rows, k, found.mean
-        self.components_ = (axes * np.where(signs == 0, 1.0, signs)[:, None])[:k]
+        self.components_ = oriented(axes[:k])
         self.explained_variance_ = values[:k]
         self.explained_variance_ratio_ = values[:k] / (total if total > 0 else 1.0)
         self.singular_values_ = np.sqrt(values[:k] * (found.rows - 1))
@@ -138,6 +136,12 @@ class PCA(_Transformer):
     """A bound on what the errors of the moments do to each variance."""
     components_error_: Floats
     """A bound on how far each component is from that of exact moments; infinite for equal variances."""
+
+
+def oriented(axes: Floats) -> Floats:
+    """The same axes with signs as scikit-learn has them: the largest element of each is above zero."""
+    signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
+    return axes * np.where(signs == 0, 1.0, signs)[:, None]
 
 
 def _whole(value: Any) -> int:

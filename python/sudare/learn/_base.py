@@ -6,6 +6,7 @@ asks, it is there.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import sys
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from .._array import Floats
 from .._errors import InputError, ShapeError, SudareError, UnsupportedError
 from .._frames import is_frame
+from .._values import array, real
 
 Self = TypeVar("Self", bound="Estimator")
 
@@ -85,17 +87,19 @@ class Estimator:
         text = f"this {name} is not fitted; call fit first"
         if hasattr(self, "answer_") or hasattr(self, "encrypted_"):
             text = f"the parameters of this {name} are encrypted; their owner reads them by decrypt({name})"
-        # As scikit-learn's own class, where it is there to be caught.
-        theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", NotFittedError)
-        raise theirs(text)
+        theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
+        raise (NotFittedError if theirs is None else _both(theirs))(text)
+
+    def _forget(self) -> None:
+        """Removes what an earlier fit left, so that nothing predicts by it."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
 
     def _seen(self, features: int, names: Any = None) -> None:
         """Notes what a fit has seen."""
         self.n_features_in_ = features
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _inputs(self, X: Any, attribute: str) -> Floats:
         """Plain rows for a fitted estimator."""
@@ -121,6 +125,14 @@ class Estimator:
         elif known is not None and given is not None and list(known) != list(given):
             raise ShapeError(_other_names(list(known), list(given)))
         return values
+
+
+@functools.cache
+def _both(theirs: type) -> type[NotFittedError]:
+    """An error that is caught by its name here, and by the one that scikit-learn has."""
+    # Another process makes the plain one of it.
+    plain = {"__reduce__": lambda error: (NotFittedError, error.args)}
+    return type("NotFittedError", (NotFittedError, theirs), plain)
 
 
 def _other_names(known: list[str], given: list[str]) -> str:
@@ -153,7 +165,7 @@ def table(X: Any) -> Floats:
     """Plain rows of real numbers, all of them there."""
     if hasattr(X, "toarray"):
         raise UnsupportedError("sparse tables are not taken; X.toarray() is a dense one")
-    values = np.asarray(X)
+    values = array(X)
     if values.dtype.kind == "c":
         raise InputError("Complex data not supported; give real numbers")
     if values.ndim != 2:
@@ -167,6 +179,14 @@ def table(X: Any) -> Floats:
                 f"Found array with 0 {what}(s) (shape={values.shape}) while a minimum of 1 is required."
             )
     return finite(values, "X")
+
+
+def not_negative(value: Any, name: str) -> float:
+    """A finite number that is not below zero."""
+    found = real(value, name)
+    if not 0 <= found < np.inf:
+        raise InputError(f"{name} is a number that is not below zero, not {value!r}")
+    return found
 
 
 def finite(values: NDArray[Any], name: str) -> Floats:
@@ -189,7 +209,7 @@ def numbers(y: Any, rows: int, *, several: bool) -> Floats:
     """Plain targets, a column for each."""
     if y is None:
         raise InputError("the fit requires y to be passed, but the target y is None")
-    values = np.asarray(y)
+    values = array(y)
     if values.dtype.kind == "c":
         raise InputError("Complex data not supported; give real numbers")
     values = finite(values, "Input y")
@@ -206,7 +226,8 @@ def labels(y: Any, rows: int) -> NDArray[Any]:
     """Plain labels of classes."""
     if y is None:
         raise InputError("the fit requires y to be passed, but the target y is None")
-    values = np.asarray(y)
+    # Frames of labels may hold text.
+    values = np.asarray(y) if is_frame(y) else array(y)
     if values.ndim == 2 and values.shape[1] == 1:
         warn_of_column()
         values = values[:, 0]

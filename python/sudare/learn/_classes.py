@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from .._array import Floats
 from .._errors import InputError
-from .._values import real
+from .._values import count, real
+from ._base import not_negative
 from ._decide import Classifier, Decides, Probable
 from ._fits import FromMoments
 from ._sums import Groups, Square, one_size, pooled, solve
@@ -80,11 +81,12 @@ class GaussianNB(FromClasses, Probable):
         self.class_count_ = np.array([g.rows for g in groups], dtype=np.float64)
         total = functools.reduce(operator.add, groups)
         largest = float(np.max(total.variance)) * (total.rows - 1) / total.rows
-        self.epsilon_ = real(self.var_smoothing, "var_smoothing") * largest
+        smoothing = not_negative(self.var_smoothing, "var_smoothing")
+        self.epsilon_ = smoothing * largest
         shares = [(g.rows - 1) / g.rows for g in groups]
         variances = [np.maximum(s * g.variance, 0.0) for s, g in zip(shares, groups, strict=True)]
         self.var_ = np.array(variances) + self.epsilon_
-        slack = real(self.var_smoothing, "var_smoothing") * float(total.variance_error.max())
+        slack = smoothing * float(total.variance_error.max())
         self.var_error_ = np.array(
             [s * g.variance_error + slack for s, g in zip(shares, groups, strict=True)]
         )
@@ -125,7 +127,7 @@ class LinearDiscriminantAnalysis(FromClasses, Decides):
         self.means_error_, self.covariance_error_ = off, error
         k = len(self.means_)
         most = min(k - 1, features)
-        wanted = most if self.n_components is None else self.n_components
+        wanted = most if self.n_components is None else count(self.n_components, "n_components")
         if not 1 <= wanted <= most:
             raise InputError(f"n_components is from 1 to {most} for {k} classes, not {wanted}")
         # Axes in which the covariance within classes is one, then those in which the means differ most.
@@ -137,10 +139,10 @@ class LinearDiscriminantAnalysis(FromClasses, Decides):
         white = (axes[:, keep] / np.sqrt(values[keep])) / deviation[:, None]
         away = self.means_ - self.xbar_
         between = np.sqrt(self.priors_ * rows / max(k - 1, 1))[:, None] * (away @ white)
-        _, sizes, turn = np.linalg.svd(between, full_matrices=False)
+        _, sizes, directions = np.linalg.svd(between, full_matrices=False)
         rank = max(int((sizes > 1e-4 * sizes[0]).sum()), 1)
         self.explained_variance_ratio_ = (sizes**2 / np.sum(sizes**2))[: min(wanted, rank)]
-        self.scalings_ = white @ turn[:rank].T
+        self.scalings_ = white @ directions[:rank].T
         self._axes = min(wanted, rank)
         coef = away @ self.scalings_ @ self.scalings_.T
         intercept = np.log(self.priors_) - ((away @ self.scalings_) ** 2).sum(axis=1) / 2 - coef @ self.xbar_

@@ -63,7 +63,7 @@ class Probable(Classifier):
 
 
 class Decides(Probable):
-    """And those whose decisions scikit-learn shows."""
+    """What classifiers have in common whose decisions scikit-learn shows."""
 
     def decision_function(self, X: Any) -> Floats:
         """The score of each class; of two classes that of the second over the first.

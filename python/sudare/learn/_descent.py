@@ -22,7 +22,7 @@ class GradientLogisticRegression(Iterating, Decides):
     """Logistic regression of two classes by gradient descent on encrypted rows.
 
     It minimises scikit-learn's objective, |w|² / 2 + C Σ log(1 + exp(∓margin)), by `max_iter` steps from zero
-    of `learning_rate` along the mean gradient. The features are best of one size, with mean zero.
+    of `learning_rate` along the mean gradient. Bring features to mean zero and one size first.
 
     `fit(X, y)` takes a table and a column of zeros and ones, both of one `sudare.context` with `bootstrap`
     and `columns`. There the sigmoid is a polynomial of `degree` on margins within ±`max_margin`, which is
@@ -64,8 +64,8 @@ class GradientLogisticRegression(Iterating, Decides):
         another layout or of a context without refreshes.
         """
         rate, c = real(self.learning_rate, "learning_rate"), real(self.C, "C")
-        if not (rate > 0 and c > 0):
-            raise InputError("learning_rate and C are numbers above zero")
+        if not (0 < rate < np.inf and c > 0):
+            raise InputError("learning_rate and C are numbers above zero, and only C can be infinite")
         self._forget()
         if isinstance(X, Encrypted):
             self._fit_encrypted(X, y, rate, c)
@@ -98,6 +98,8 @@ class GradientLogisticRegression(Iterating, Decides):
             )
         # Coefficients and margins are kept over the widest margin, so that all of them are within one.
         widest, degree = count(self.max_margin, "max_margin"), count(self.degree, "degree")
+        if widest < 1:
+            raise InputError("max_margin is a bound on margins, one or more")
         share = rate / (n * widest)
         push = fit(lambda t: share * np.exp(-np.logaddexp(0.0, -widest * t)), (-1, 1), degree)
         sides = (y * share).sum(axis=1)
@@ -112,7 +114,6 @@ class GradientLogisticRegression(Iterating, Decides):
             off = sides - margins.apply(push)
             kept = w if np.isinf(c) else w * (1 - rate / (c * n))
             w, b = (kept + off @ x).bounded(1), (b + off.sum()).bounded(1)
-        self.classes_ = np.array([0, 1])
         parts = {"coef": w * widest, "intercept": b * widest} if self.fit_intercept else {"coef": w * widest}
         self._keep(d, self._rounds(), **parts)
 

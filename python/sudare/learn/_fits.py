@@ -61,8 +61,8 @@ class FromMoments(Estimator):
           moments. It learns the plan and nothing else. The estimator then has `answer_`, which travels, and
           its owner reads it by `client.decrypt(estimator)`.
         - `sudare.Moments` of features and target, or of the rows of each class in a dictionary by label: the
-          fit is finished here, and bounds on errors follow from those of the moments. So fit hospitals that
-          added theirs up.
+          fit is finished here, and bounds on errors follow from those of the moments. Moments of several
+          hospitals add up before a fit.
         - Plain rows and targets are fitted in the clear, by the same arithmetic.
 
         Raises `ShapeError`, `InputError` and `UnsupportedError` for what is none of these, `PlanError` for
@@ -76,6 +76,7 @@ class FromMoments(Estimator):
         if isinstance(X, Rows):
             _alone(y)
             X.plan.require(self)
+            self._forget()
             self.answer_: Answer = X.moments()
             return self
         # Some sparse tables are dictionaries too.
@@ -85,10 +86,15 @@ class FromMoments(Estimator):
         else:
             found = self._in_the_clear(X, y)
         found = self._suited(found)
-        if hasattr(self, "answer_"):
-            del self.answer_
+        self._forget()
         first: Moments = next(iter(found.values())) if isinstance(found, dict) else found
-        features = len(first.mean) - (_targets(first) if self._kind == "regressor" else 0)
+        targets = _targets(first) if self._kind == "regressor" else 0
+        if targets > 1 and not self._several:
+            raise InputError(
+                f"{type(self).__name__} takes one target, and these moments have {targets}; "
+                "leave others out: moments[columns]"
+            )
+        features = len(first.mean) - targets
         named = list(first.columns[:features])
         self._finish(found, features)
         self._seen(features, None if named == [str(j) for j in range(features)] else named)
@@ -132,7 +138,11 @@ class FromMoments(Estimator):
                     f"{type(self).__name__} needs the covariance of each class, and these moments have one "
                     f"for all; encrypt by {type(self).__name__}().plan"
                 )
-        return dict(sorted(found.items())) if isinstance(found, dict) else found
+        if self._kind == "classifier":
+            return dict(sorted(found.items()))
+        # Targets are the last columns.
+        ordered = sorted(found.columns, key=_is_target)
+        return found if ordered == list(found.columns) else found[ordered]
 
     def _finish(self, found: Any, features: int) -> None:
         raise NotImplementedError

@@ -24,10 +24,6 @@ class Iterating(Estimator):
         found._read({name: read(part) for name, part in self.encrypted_.items()}, self.n_iter_)
         return found
 
-    def _forget(self) -> None:
-        """Before a fit: what an earlier one left encrypted."""
-        vars(self).pop("encrypted_", None)
-
     def _keep(self, features: int, rounds: int, **parts: Any) -> None:
         self.encrypted_ = parts
         self.n_iter_ = rounds

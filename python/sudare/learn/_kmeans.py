@@ -22,14 +22,14 @@ class KMeans(Iterating):
     """Clusters by Lloyd's iteration on an encrypted table.
 
     `fit(X)` takes a table with elements within ±1, of a `sudare.context` with `bootstrap` and `columns`.
-    `init` are the first centres, plain, a row for each, or those of the rows that stand at equal distances
-    where it is left out. Centres stay encrypted, and `ctx.decrypt(model)` gives a fitted estimator. The
+    `init` has the first centres, plain, a row for each. Without it, rows of the table at equal distances are
+    the first centres. Centres stay encrypted, and `ctx.decrypt(model)` gives a fitted estimator. The
     server learns the shape, the parameters and, if given, the first centres.
 
-    Which of two centres is nearer is told by polynomials for the sign (Cheon and others, ePrint 2019/1234):
-    surely where the squared distances differ by a tenth of `max_distance`², the bound on the distance of a
-    row and a centre; nearer ties are shared between the two. Each cluster has `least` of all rows at least.
-    Both are the owner's statements.
+    Polynomials for the sign (Cheon and others, ePrint 2019/1234) choose the nearer of two centres. The choice
+    is sure where the squared distances differ by a tenth of `max_distance`²; both centres share a row that is
+    nearer to the middle. `max_distance` bounds the distance of a row and a centre, and `least` is the least
+    share of all rows that a cluster has. The owner states both. Where they do not hold, a result is wrong.
     """
 
     _kind: ClassVar[str] = "clusterer"
@@ -97,7 +97,7 @@ class KMeans(Iterating):
                 f"elements are within ±1, and these have the bound {x.max_abs:g}: ctx.encrypt(x, max_abs=1)"
             )
         half, least = real(self.max_distance, "max_distance") ** 2 / 2, real(self.least, "least")
-        if not (half > 0 and 0 < least < 1):
+        if not (0 < half < np.inf and 0 < least < 1):
             raise InputError("max_distance is a number above zero, and least one between 0 and 1")
         over = fit(lambda t: 1 / t, (least, 1), 15)
         centres: list[Any] = list(first) if first is not None else [row @ x for row in np.eye(n)[at]]

@@ -31,9 +31,9 @@ DIGITS = (10, 9, 8, 7, 6, 5, 4)
 TARGET = "(target)"
 
 
-def target_names(count: int, vector: bool) -> list[str]:
+def target_names(targets: int, vector: bool) -> list[str]:
     """The names of the columns of targets."""
-    return [TARGET] if vector else [f"(target {t})" for t in range(count)]
+    return [TARGET] if vector else [f"(target {t})" for t in range(targets)]
 
 
 class Plan(Travels):
@@ -86,7 +86,7 @@ class Plan(Travels):
         return bool(self._classes) and not self._common
 
     def require(self, estimator: Any) -> None:
-        """Refused is an estimator that a fit by this plan has not the moments for: raises `PlanError`."""
+        """Raises `PlanError` for an estimator whose moments a fit by this plan does not have."""
         name = type(estimator).__name__
         has = "classifier" if self._classes else "regressor" if self._targets else "transformer"
         if estimator._kind not in (has, "transformer"):
@@ -134,12 +134,16 @@ class Plan(Travels):
         max_abs, targets, classes = lists
         if not max_abs or not all(type(x) in (int, float) and 0 < x < 1e300 for x in max_abs + targets):
             raise FormatError("bounds of a plan of a fit are numbers above zero")
+        try:
+            known = _classes(classes) if classes else ()
+        except InputError as error:
+            raise FormatError(str(error)) from None
         found = cls(
             ProductPlan.from_json(json.dumps(given["product"])),
             tuple(map(float, max_abs)),
             tuple(map(float, targets)),
             given["vector"],
-            _classes(classes) if classes else (),
+            known,
             given["common"],
         )
         if (classes and targets) or (given["vector"] and len(targets) != 1) or not found._fits():
@@ -172,7 +176,7 @@ class Plan(Travels):
     def __repr__(self) -> str:
         return f"<sudare plan of a fit, {self._product.hash}>"
 
-    def _laid_out(self, X: Any, y: Any) -> dict[str, Floats]:
+    def _matrices(self, X: Any, y: Any) -> dict[str, Floats]:
         """The matrices that are encrypted."""
         rows = table(X)
         if rows.shape != self.shape:
@@ -194,7 +198,7 @@ class Plan(Travels):
             return {ROWS: np.column_stack([*columns, one])}
         found = labels(y, len(rows))
         masks = [(found == label).astype(np.float64) for label in self._classes]
-        if not np.isin(found, self._classes).all():
+        if not np.sum(masks, axis=0).all():
             raise InputError(f"a label of y is none of the planned classes {list(self._classes)}")
         for label, mask in zip(self._classes, masks, strict=True):
             if not mask.any():
@@ -242,14 +246,14 @@ def _shapes(
     return {ROWS: (rows, features + len(targets) + len(classes) + 1)}
 
 
-def _bounds(given: Any, name: str, count: int | None) -> tuple[float, ...]:
+def _bounds(given: Any, name: str, columns: int | None) -> tuple[float, ...]:
     """Bounds of columns, one for all or one for each."""
     found = array(given)
     if found.dtype.kind not in "iuf" or not (np.isfinite(found) & (found > 0)).all():
         raise InputError(f"{name} is a number above zero or one for each column, not {given!r}")
-    if found.ndim > 1 or (count is not None and found.ndim == 1 and found.size != count):
-        raise ShapeError(f"{name} is one number or {count}, not an array of shape {found.shape}")
-    spread = np.broadcast_to(found, (count,)) if count is not None else np.atleast_1d(found)
+    if found.ndim > 1 or (columns is not None and found.ndim == 1 and found.size != columns):
+        raise ShapeError(f"{name} is one number or {columns}, not an array of shape {found.shape}")
+    spread = np.broadcast_to(found, (columns,)) if columns is not None else np.atleast_1d(found)
     return tuple(map(float, spread.tolist()))
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from .._array import Floats
 from .._errors import InputError
 from .._moments import Moments
-from .._values import real
-from ._base import numbers
+from .._values import count
+from ._base import not_negative, numbers
 from ._fits import FromMoments, is_vector
 from ._sums import Square, products, solve
 
@@ -108,7 +108,7 @@ class Ridge(_Linear):
         self.fit_intercept = fit_intercept
 
     def _finish(self, found: Moments, features: int) -> None:
-        alpha = _not_negative(self.alpha, "alpha")
+        alpha = not_negative(self.alpha, "alpha")
         value, error = products(found, self.fit_intercept)
         d = features
         square = Square(value[:d, :d] + np.eye(d) * alpha / found.rows, error[:d, :d])
@@ -139,14 +139,15 @@ class ElasticNet(_Linear):
         self.tol = tol
 
     def _finish(self, found: Moments, features: int) -> None:
-        alpha, ratio = _not_negative(self.alpha, "alpha"), _not_negative(self.l1_ratio, "l1_ratio")
+        alpha, ratio = not_negative(self.alpha, "alpha"), not_negative(self.l1_ratio, "l1_ratio")
+        rounds, tol = count(self.max_iter, "max_iter"), not_negative(self.tol, "tol")
         if ratio > 1:
             raise InputError(f"l1_ratio is from 0 to 1, not {ratio:g}")
         value, error = products(found, self.fit_intercept)
         d = features
         a, q, y = value[:d, :d] + np.eye(d) * alpha * (1 - ratio), value[:d, d], float(value[d, d])
-        w, gap, steps = descend(a, q, max(y, 0.0), alpha * ratio, int(self.max_iter), float(self.tol))
-        if gap > self.tol * max(y, 1e-300):
+        w, gap, steps = descend(a, q, max(y, 0.0), alpha * ratio, rounds, tol)
+        if gap > tol * max(y, 1e-300):
             warnings.warn(
                 f"coordinate descent ended after {steps} rounds with a duality gap of {gap:.1e}; "
                 "raise max_iter, or alpha",
@@ -172,13 +173,6 @@ class Lasso(ElasticNet):
 
     #: All of the penalty is on |w|₁.
     l1_ratio = 1.0
-
-
-def _not_negative(value: Any, name: str) -> float:
-    found = real(value, name)
-    if not 0 <= found < np.inf:
-        raise InputError(f"{name} is a number that is not below zero, not {value!r}")
-    return found
 
 
 def descend(

@@ -10,7 +10,8 @@ import numpy as np
 from .._array import Floats
 from .._errors import InputError
 from .._moments import Moments
-from .._values import real
+from .._values import count, real
+from ._base import not_negative
 from ._classes import FromClasses
 from ._decide import Decides
 from ._sums import Groups
@@ -20,9 +21,9 @@ class LogisticRegression(FromClasses, Decides):
     """Logistic regression, in the place of `sklearn.linear_model.LogisticRegression`, from encrypted moments.
 
     It minimises the expected loss of normal distributions that have each class's mean and covariance, with
-    the penalty |w|² / 2C n: scikit-learn's objective, in which the rows are replaced by what their moments
-    tell. Labels nearly always agree with scikit-learn's, coefficients do as far as margins are close to
-    normal. More than two classes are each told from all others. It costs the server one pass over the rows,
+    the penalty |w|² / 2C n: scikit-learn's objective, with normal distributions in place of the rows. Labels
+    nearly always agree with scikit-learn's, coefficients do as far as margins are close to normal. Of more
+    than two classes each is fitted against all others. It costs the server one pass over the rows,
     no function of encrypted numbers, and no refresh.
 
     Labels are secret too: the server learns the plan, with the number of classes, and not which row is of
@@ -46,16 +47,16 @@ class LogisticRegression(FromClasses, Decides):
             raise InputError(f"C is a number above zero, not {c:g}")
         groups = list(found.values())
         rows = sum(g.rows for g in groups)
-        told = range(1, 2) if len(groups) == 2 else range(len(groups))
+        singled = range(1, 2) if len(groups) == 2 else range(len(groups))
         fits = [
             _normal_fit(
                 [_Part(g.rows / rows, 1.0 if i == one else -1.0, g) for i, g in enumerate(groups)],
                 1 / (c * rows),
                 bool(self.fit_intercept),
-                int(self.max_iter),
-                float(self.tol),
+                count(self.max_iter, "max_iter"),
+                not_negative(self.tol, "tol"),
             )
-            for one in told
+            for one in singled
         ]
         self.coef_ = np.array([w[:features] for w, _ in fits])
         self.intercept_ = np.array([w[features] for w, _ in fits])

@@ -133,4 +133,4 @@ class PublicClient(Travels):
 
 def _encrypted(client: Any, plan: Plan, X: Any, y: Any) -> Rows:
     """Rows under the key of a client of the plan's product."""
-    return Rows(plan, [client.encrypt(part, name) for name, part in plan._laid_out(X, y).items()])
+    return Rows(plan, [client.encrypt(part, name) for name, part in plan._matrices(X, y).items()])

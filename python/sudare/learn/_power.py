@@ -11,6 +11,7 @@ from .._errors import InputError
 from .._matrix import Encrypted
 from .._polynomial import fit
 from .._values import count, real
+from ._axes import oriented
 from ._base import names, table
 from ._iterate import Iterating, ready, shape_of
 from ._sums import of_rows
@@ -76,7 +77,7 @@ class PowerPCA(Iterating):
 
     def _fit_encrypted(self, x: Encrypted, n: int, d: int, k: int) -> None:
         largest = real(self.max_variance, "max_variance")
-        if not largest > 0:
+        if not 0 < largest < np.inf:
             raise InputError("max_variance is a number above zero")
         # The table over what makes its largest singular value one at most.
         scaled = x * float(1 / np.sqrt((n - 1) * largest))
@@ -105,8 +106,7 @@ class PowerPCA(Iterating):
         self._seen(axes.shape[1])
 
     def _set(self, axes: Floats, sizes: Floats, mean: Floats, rounds: int) -> None:
-        signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
-        self.components_ = axes * np.where(signs == 0, 1.0, signs)[:, None]
+        self.components_ = oriented(axes)
         self.explained_variance_, self.mean_, self.n_iter_ = sizes, mean, rounds
 
     def transform(self, X: Any) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._errors import FormatError
-from .._files import Source, Travels, kind
+from .._files import Source, Travels, kind, octets
 from .._matrix import Encrypted
 from ._layout import Plan, gram, of_masked
 
@@ -44,7 +44,7 @@ class _Values(Travels):
 
     @staticmethod
     def _split(plan: Plan, data: Source, count: int) -> list[Encrypted]:
-        rest = memoryview(_all(data))
+        rest = memoryview(octets(data))
         found: list[Encrypted] = []
         for _ in range(count):
             size = kind(bytes(rest)).nbytes
@@ -53,15 +53,6 @@ class _Values(Travels):
         if len(rest):
             raise FormatError(f"there are {len(rest)} bytes after {count} matrices; copy it again")
         return found
-
-
-def _all(data: Source) -> bytes:
-    if isinstance(data, (bytes, bytearray, memoryview)):
-        return bytes(data)
-    if hasattr(data, "read"):
-        return bytes(data.read())
-    with open(data, "rb") as file:
-        return file.read()
 
 
 class Rows(_Values):

@@ -10,7 +10,7 @@ use crate::matrices::{self, Numbers};
 use std::path::Path;
 use sudare_rlwe::wire::Wire;
 use sudare_session::Encrypted;
-use sudare_session::parties::{Member, Request, Room};
+use sudare_session::parties::{Member, Request, Room, Step};
 
 pub fn run(args: &Args, a: &Party) -> Result<(), CliError> {
     match a {
@@ -25,8 +25,8 @@ pub fn run(args: &Args, a: &Party) -> Result<(), CliError> {
 fn init(args: &Args, a: &Init) -> Result<(), CliError> {
     let room = Room::create(&a.folder, &load_plan(&a.plan)?, &a.names).in_file(&a.folder)?;
     let (session, names) = (room.session(), a.names.join(", "));
-    let told = format!("session {}: {names}, any {} of whom decrypt", session.id(), session.threshold());
-    say(args, format!("{told}\nnext, each of them: sudare party join {} --as NAME --home FOLDER", a.folder.display()))
+    let begun = format!("session {}: {names}, any {} of whom decrypt", session.id(), session.threshold());
+    say(args, format!("{begun}\nnext, each of them: sudare party join {} --as NAME --home FOLDER", a.folder.display()))
 }
 
 /// Who is missing, a line for each step.
@@ -41,14 +41,14 @@ fn missing(room: &Room) -> String {
 
 fn join(args: &Args, a: &Join) -> Result<(), CliError> {
     let own = Member::join(&a.folder, &a.name, &a.home, args.threads).in_file(&a.home)?;
-    let keys = own.room().names().iter().map(String::as_str).chain([a.name.as_str()]);
+    let (room, missing) = (own.room(), own.room().missing());
+    let absent = missing.iter().find(|missing| missing.step == Step::Join);
+    let absent = absent.map(|missing| missing.names.as_slice()).unwrap_or_default();
+    let receiver = Some(&a.name).filter(|name| room.index(name).is_none());
     let mut lines: Vec<String> = Vec::new();
-    for name in keys {
-        if let Ok(key) = own.room().key_of(name) {
-            lines.push(format!("{name:<12} {}", key.fingerprint()));
-        }
+    for name in room.names().iter().filter(|name| !absent.contains(name)).chain(receiver) {
+        lines.push(format!("{name:<12} {}", room.key_of(name).in_file(&a.folder)?.fingerprint()));
     }
-    lines.dedup();
     lines.push("compare these with the others by another way than this folder".into());
     say(args, lines.join("\n"))
 }
@@ -68,11 +68,11 @@ fn share(args: &Args, a: &Share) -> Result<(), CliError> {
     let value = value(own.room(), &a.result)?;
     let asked = (!a.by.is_empty()).then(|| Request { parties: a.by.clone(), receivers: a.to.clone() });
     let Request { parties, receivers } = own.share(&value, asked.as_ref()).in_file(&a.result)?;
-    let told = format!("{} decrypt it for {}", parties.join(", "), receivers.join(", "));
+    let agreed = format!("{} decrypt it for {}", parties.join(", "), receivers.join(", "));
     let left = own.room().unanswered(&value).in_file(&a.result)?;
     match left.is_empty() {
-        true => say(args, format!("{told}; all have answered")),
-        false => say(args, format!("{told}; it waits for {}", left.join(", "))),
+        true => say(args, format!("{agreed}; all have answered")),
+        false => say(args, format!("{agreed}; it waits for {}", left.join(", "))),
     }
 }
 

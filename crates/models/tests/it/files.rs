@@ -57,3 +57,23 @@ fn damaged_files() {
         assert_eq!(Plan::from_json(&text.replacen(from, to, 1)).unwrap_err().kind(), ErrorKind::Format, "{to}");
     }
 }
+
+/// With a ciphertext for each number a model may have more inputs than there are slots, but not none, and none that cannot be counted.
+#[test]
+fn plans_of_a_ciphertext_for_each_number() {
+    let mut random = Random(4);
+    let network = mlp(&mut random, &[300, 1], &Function::Identity);
+    // Features of unlike ranges are divided by factors.
+    let mut examples = random.units(300 * 16);
+    examples.iter_mut().step_by(2).for_each(|x| *x *= 1e-6);
+    let model = compile(&network, &examples, &Goal { batch: 256, ..goal() }).unwrap();
+    let (text, figures) = (model.plan().to_json(), model.plan().figures());
+    assert!(figures.apart && figures.images == 256 && figures.factors.len() == 300, "{}", model.plan());
+    assert_eq!(Plan::from_json(text).unwrap().hash(), model.plan().hash());
+    let output = "\"output\": [\n    1\n  ]";
+    assert!(text.contains(output), "{text}");
+    for shape in ["0", "9223372036854775808, 2"] {
+        let changed = text.replacen(output, &format!("\"output\": [{shape}]"), 1);
+        assert_eq!(Plan::from_json(&changed).unwrap_err().kind(), ErrorKind::Format, "{shape}");
+    }
+}

@@ -85,7 +85,9 @@ fn packing(slots: usize, log_rows: u32) -> Result<Packing> {
             Ok(Packing::Slots { log_rows, log_columns: slots.ilog2() - log_rows })
         }
         _ => {
-            let words = format!("slots is a power of two, or 0 for a message in coefficients, not {slots}");
+            let least = 1 << log_rows;
+            let words =
+                format!("slots is a power of two from {least}, or 0 for a message in coefficients, not {slots}");
             Err(Refusal::Refused(ErrorKind::Usage, words))
         }
     }

@@ -70,6 +70,7 @@ impl Written {
             secret,
             security: claimed(self.security),
         };
+        // Whoever names no special primes has none: a set without key switching.
         match (q_bits, p_bits, q, p) {
             (Some(q_bits), p_bits, None, None) => Ok(written(q_bits, p_bits.unwrap_or_default()).build(tag)?),
             (None, None, Some(q), p) => {

@@ -5,14 +5,6 @@ use sudare_ring::threads::Threads;
 use sudare_search::{Answer, Gap, Goal, Index, Payload};
 use sudare_testkit::{Random, sized};
 
-fn two_near_and_one_far(random: &mut Random, data: &Data) -> Vec<Vec<f32>> {
-    let near_one = |random: &mut Random| {
-        let centre = random.index(data.centres.len());
-        floats(&near(random, &data.centres[centre]))
-    };
-    vec![near_one(random), near_one(random), floats(&random.direction(data.d))]
-}
-
 #[test]
 fn every_answer_is_that_of_a_plain_search() {
     let mut random = Random(1);
@@ -22,43 +14,14 @@ fn every_answer_is_that_of_a_plain_search() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
     world.store(&path, &data);
-    let queries = two_near_and_one_far(&mut random, &data);
+    let queries = data.questions(&mut random);
     let query = world.query(&queries.concat());
 
     let held = world.server.open(&path, MEMORY).unwrap();
     let streamed = world.server.open(&path, index.bytes().memory).unwrap();
     assert_eq!((held.segments(), streamed.segments(), held.rows()), ((3, 3), (3, 0), 1300));
 
-    // Several thresholds of one batch, from memory and from the disk, on one thread and on three: word for word alike.
-    let gaps = [GAP, Gap { low: 0.55, high: 0.85 }];
-    let count = |database| world.server.count(database, &query, &gaps, QUIET).unwrap().to_bytes().unwrap();
-    let bytes = count(&held);
-    assert_eq!(bytes, count(&streamed));
-    assert_eq!(bytes, Threads::new(3).run(|| count(&held)));
-    assert_eq!(bytes, Threads::new(3).run(|| count(&streamed)));
-    let counts = world.client.counts(&Answer::from_bytes(index, &bytes).unwrap()).unwrap();
-    for (query, counts) in queries.iter().zip(&counts) {
-        let expected = data.matches(query, 0.8).len() as u64;
-        assert_eq!(counts, &[expected, expected]);
-    }
-    assert!(counts[0][0] > 3 && counts[2][0] == 0, "{counts:?}");
-
-    // The plan counts the key switches of a question: of its expansion, of segments, of the sum over slots.
-    let before = world.server.counters().key_switches;
-    world.server.count(&held, &world.query(&queries[0]), &[GAP], QUIET).unwrap();
-    let made = world.server.counters().key_switches - before;
-    assert_eq!(made as usize, index.key_switches(3));
-
-    let fetch = |database| world.server.fetch(database, &query, GAP, QUIET).unwrap().to_bytes().unwrap();
-    let bytes = fetch(&held);
-    assert_eq!(bytes, fetch(&streamed));
-    let hits = world.client.hits(&Answer::from_bytes(index, &bytes).unwrap()).unwrap();
-    for (query, hits) in queries.iter().zip(&hits) {
-        assert_eq!(hits.iter().map(|h| h.row).collect::<Vec<_>>(), data.matches(query, 0.8));
-        for hit in hits {
-            assert_eq!(hit.payload, data.payload[3 * hit.row as usize..][..3]);
-        }
-    }
+    world.searches_plainly(&data, &queries, [&held, &streamed]);
 
     let answer = world.server.scores(&held, &query, QUIET).unwrap();
     let bytes = answer.to_bytes().unwrap();
@@ -81,7 +44,7 @@ fn answers_have_one_size_whatever_matches() {
     let path = folder.path().join("t");
     world.store(&path, &data);
     let database = world.server.open(&path, MEMORY).unwrap();
-    let queries = two_near_and_one_far(&mut random, &data);
+    let queries = data.questions(&mut random);
     let sizes = |query: &Vec<f32>| {
         let query = world.query(query);
         let count = world.server.count(&database, &query, &[GAP], QUIET).unwrap();
@@ -109,9 +72,7 @@ fn payloads_of_all_widths() {
         // Forty exact copies, and rows across.
         let mut rows = Vec::new();
         for i in 0..1100 {
-            let away = random.direction(d);
-            let dot: f64 = away.iter().zip(&centre).map(|(a, c)| a * c).sum();
-            let across: Vec<f64> = away.iter().zip(&centre).map(|(a, c)| a - dot * c).collect();
+            let across = across(&mut random, &centre);
             rows.extend(floats(if i % 27 == 0 { &centre } else { &across }));
         }
         let payload: Vec<u64> = (0..1100 * numbers).map(|_| random.word() >> (64 - bits)).collect();

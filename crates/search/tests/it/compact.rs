@@ -1,21 +1,9 @@
-//! The compact mode: the same answers from a tenth of the memory.
+//! The compact mode: the same answers from rows in a tenth of the memory.
 
 use crate::world::*;
-use sudare_ring::threads::Threads;
 use sudare_ring::{ErrorKind, Kinded};
-use sudare_search::{Answer, Client, Gap, Goal, Index, Keys, Mode, Payload, Query, SearchError, Server};
+use sudare_search::{Client, Gap, Goal, Index, Keys, Mode, Payload, Query, SearchError, Server};
 use sudare_testkit::{Random, sized};
-
-/// Questions near two centres, and one that is near none.
-fn questions(random: &mut Random, data: &Data) -> Vec<Vec<f32>> {
-    let mut near_one = || {
-        let centre = random.index(data.centres.len());
-        floats(&near(random, &data.centres[centre]))
-    };
-    let mut all = vec![near_one(), near_one()];
-    all.push(floats(&random.direction(data.d)));
-    all
-}
 
 #[test]
 fn every_answer_is_that_of_a_plain_search() {
@@ -27,67 +15,25 @@ fn every_answer_is_that_of_a_plain_search() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
     world.store(&path, &data);
-    let queries = questions(&mut random, &data);
+    let queries = data.questions(&mut random);
     let query = world.query(&queries.concat());
     let held = world.server.open(&path, MEMORY).unwrap();
     let streamed = world.server.open(&path, index.bytes().memory).unwrap();
     assert_eq!((held.segments(), streamed.segments(), held.rows()), ((2, 2), (2, 0), 2700));
 
-    // Several thresholds of one exponential, from memory and from the disk, on one thread and on three: word for word alike.
-    let gaps = [GAP, Gap { low: 0.55, high: 0.85 }];
-    let count = |database| world.server.count(database, &query, &gaps, QUIET).unwrap().to_bytes().unwrap();
-    let bytes = count(&held);
-    assert_eq!(bytes, count(&streamed));
-    assert_eq!(bytes, Threads::new(3).run(|| count(&held)));
-    let counts = world.client.counts(&Answer::from_bytes(index, &bytes).unwrap()).unwrap();
-    for (query, counts) in queries.iter().zip(&counts) {
-        let expected = data.matches(query, 0.8).len() as u64;
-        assert_eq!(counts, &[expected, expected]);
-    }
-    assert!(counts[0][0] > 3 && counts[2][0] == 0, "{counts:?}");
-
-    let before = world.server.counters().key_switches;
-    world.server.count(&held, &world.query(&queries[0]), &[GAP], QUIET).unwrap();
-    let made = world.server.counters().key_switches - before;
-    assert_eq!(made as usize, index.key_switches(2));
-
-    let fetch = |database| world.server.fetch(database, &query, GAP, QUIET).unwrap().to_bytes().unwrap();
-    let bytes = fetch(&held);
-    assert_eq!(bytes, fetch(&streamed));
-    let hits = world.client.hits(&Answer::from_bytes(index, &bytes).unwrap()).unwrap();
-    for (query, hits) in queries.iter().zip(&hits) {
-        assert_eq!(hits.iter().map(|h| h.row).collect::<Vec<_>>(), data.matches(query, 0.8));
-        for hit in hits {
-            assert_eq!(hit.payload, data.payload[3 * hit.row as usize..][..3]);
-        }
-    }
+    world.searches_plainly(&data, &queries, [&held, &streamed]);
     // Scores are the leveled mode's.
     assert_eq!(world.server.scores(&held, &query, QUIET).unwrap_err(), SearchError::NoScores);
 }
 
-/// Errors of sums keep to what the plan says of bias and noise, and its score's deviation is the kernel's.
+/// Errors of sums keep to what the plan says of bias and noise.
 #[test]
 fn planned_errors_hold() {
     let mut random = Random(62);
     let world = World::compact(Goal { payload: None, ..goal(50_000) });
-    let (index, rows) = (world.client.index().clone(), 2000);
-    let data = Data::new(&mut random, rows, D);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t");
-    world.store(&path, &data);
-    let database = world.server.open(&path, MEMORY).unwrap();
-    let mut errors = Vec::new();
-    for _ in 0..sized(4, 40) {
-        let query = floats(&random.direction(D));
-        let answer = world.server.count(&database, &world.query(&query), &[GAP], QUIET).unwrap();
-        errors.push(world.client.sums(&answer).unwrap()[0][0] - data.matches(&query, 0.8).len() as f64);
-    }
-    let expected = *index.expected();
-    let bias = errors.iter().sum::<f64>() / errors.len() as f64 / rows as f64;
-    assert!((bias * 50_000.0).abs() < 0.1 && expected.bias < 0.1, "{bias} {expected:?}");
-    let places = 2048.0;
-    let most = index.threshold().error_at_zero() * places + 8.0 * expected.indicator * f64::sqrt(places);
-    assert!(errors.iter().all(|e| e.abs() < most), "{errors:?} {most}");
+    world.counts_within_plan(&mut random, 2000, [sized(4, 40), 1]);
+    let expected = world.client.index().expected();
+    assert!(expected.bias < 0.1, "{expected:?}");
 }
 
 /// Rows at the edges of the gap, copies, opposite rows and rows of zeros.
@@ -98,9 +44,7 @@ fn rows_of_all_kinds() {
     let world = World::compact(Goal { d, payload: Some(Payload { numbers: 1, bits: 20 }), ..goal(600) });
     let centre = random.direction(d);
     let at = |random: &mut Random, score: f64| -> Vec<f64> {
-        let away = random.direction(d);
-        let dot: f64 = away.iter().zip(&centre).map(|(a, c)| a * c).sum();
-        let across = unit(&away.iter().zip(&centre).map(|(a, c)| a - dot * c).collect::<Vec<_>>());
+        let across = unit(&across(random, &centre));
         centre.iter().zip(&across).map(|(c, a)| score * c + (1.0 - score * score).sqrt() * a).collect()
     };
     let scores = [1.0, 0.8201, 0.6599, -0.66, -1.0, 0.0, 0.9, 1.0, -0.82];
@@ -185,7 +129,7 @@ fn a_secure_index() {
     let path = folder.path().join("t");
     world.store(&path, &data);
     let database = world.server.open(&path, 16 << 30).unwrap();
-    let query = questions(&mut random, &data).remove(0);
+    let query = data.questions(&mut random).remove(0);
     let answer = world.server.count(&database, &world.query(&query), &[GAP], QUIET).unwrap();
     let sum = world.client.sums(&answer).unwrap()[0][0];
     assert!((sum - data.matches(&query, 0.8).len() as f64).abs() < 0.1, "{sum}");

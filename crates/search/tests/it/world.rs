@@ -1,7 +1,8 @@
 //! What the tests share: vectors by the rules of the public benchmark, a plain search, an owner with a server.
 
 use std::path::Path;
-use sudare_search::{Client, Gap, Goal, Index, Mode, Payload, Query, Server};
+use sudare_ring::threads::Threads;
+use sudare_search::{Answer, Client, Database, Gap, Goal, Index, Mode, Payload, Query, Server};
 use sudare_testkit::Random;
 
 pub const D: usize = 128;
@@ -22,6 +23,13 @@ pub fn unit(v: &[f64]) -> Vec<f64> {
 pub fn near(random: &mut Random, centre: &[f64]) -> Vec<f64> {
     let away = random.direction(centre.len());
     unit(&centre.iter().zip(away).map(|(c, a)| c + 0.3 * a).collect::<Vec<_>>())
+}
+
+/// A vector at right angles to a centre, of any length.
+pub fn across(random: &mut Random, centre: &[f64]) -> Vec<f64> {
+    let away = random.direction(centre.len());
+    let dot: f64 = away.iter().zip(centre).map(|(a, c)| a * c).sum();
+    away.iter().zip(centre).map(|(a, c)| a - dot * c).collect()
 }
 
 /// Rows, their payloads, and centres that half of the rows are near to.
@@ -47,6 +55,15 @@ impl Data {
             rows.extend(row.into_iter().map(|x| x as f32));
         }
         Self { d, rows, payload: random.words(512, 3 * count), centres }
+    }
+
+    /// Two questions near centres, and one that is near none.
+    pub fn questions(&self, random: &mut Random) -> Vec<Vec<f32>> {
+        let near_one = |random: &mut Random| {
+            let centre = random.index(self.centres.len());
+            floats(&near(random, &self.centres[centre]))
+        };
+        vec![near_one(random), near_one(random), floats(&random.direction(self.d))]
     }
 
     pub fn scores(&self, query: &[f32]) -> Vec<f64> {
@@ -98,6 +115,66 @@ impl World {
     pub fn query(&self, vectors: &[f32]) -> Query {
         let bytes = self.client.query(vectors).unwrap().to_bytes().unwrap();
         Query::from_bytes(self.client.index(), &bytes).unwrap()
+    }
+
+    /// Counts and matches of three questions are those of a plain search of rows above 0.8, with payloads of three numbers: from memory and from
+    /// the disk, on one thread and on three, word for word alike.
+    pub fn searches_plainly(&self, data: &Data, queries: &[Vec<f32>], [held, streamed]: [&Database; 2]) {
+        let (index, query) = (self.client.index(), self.query(&queries.concat()));
+        // Several thresholds of one batch.
+        let gaps = [GAP, Gap { low: 0.55, high: 0.85 }];
+        let count = |database| self.server.count(database, &query, &gaps, QUIET).unwrap().to_bytes().unwrap();
+        let bytes = count(held);
+        assert_eq!(bytes, count(streamed));
+        assert_eq!(bytes, Threads::new(3).run(|| count(held)));
+        assert_eq!(bytes, Threads::new(3).run(|| count(streamed)));
+        let counts = self.client.counts(&Answer::from_bytes(index, &bytes).unwrap()).unwrap();
+        for (query, counts) in queries.iter().zip(&counts) {
+            let expected = data.matches(query, 0.8).len() as u64;
+            assert_eq!(counts, &[expected, expected]);
+        }
+        assert!(counts[0][0] > 3 && counts[2][0] == 0, "{counts:?}");
+
+        // The plan counts the key switches of a question: of its expansion, of segments, of the sum over slots.
+        let before = self.server.counters().key_switches;
+        self.server.count(held, &self.query(&queries[0]), &[GAP], QUIET).unwrap();
+        let made = self.server.counters().key_switches - before;
+        assert_eq!(made as usize, index.key_switches(held.segments().0));
+
+        let fetch = |database| self.server.fetch(database, &query, GAP, QUIET).unwrap().to_bytes().unwrap();
+        let bytes = fetch(held);
+        assert_eq!(bytes, fetch(streamed));
+        let hits = self.client.hits(&Answer::from_bytes(index, &bytes).unwrap()).unwrap();
+        for (query, hits) in queries.iter().zip(&hits) {
+            assert_eq!(hits.iter().map(|h| h.row).collect::<Vec<_>>(), data.matches(query, 0.8));
+            for hit in hits {
+                assert_eq!(hit.payload, data.payload[3 * hit.row as usize..][..3]);
+            }
+        }
+    }
+
+    /// Errors of counts, of batches of `each` random questions: the mean error of a row times the rows of the plan stays under a tenth, and each
+    /// error within the plan's bound.
+    pub fn counts_within_plan(&self, random: &mut Random, rows: usize, [batches, each]: [usize; 2]) {
+        let data = Data::new(random, rows, D);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        self.store(&path, &data);
+        let database = self.server.open(&path, MEMORY).unwrap();
+        let mut errors = Vec::new();
+        for _ in 0..batches {
+            let queries: Vec<Vec<f32>> = (0..each).map(|_| floats(&random.direction(D))).collect();
+            let answer = self.server.count(&database, &self.query(&queries.concat()), &[GAP], QUIET).unwrap();
+            for (query, sum) in queries.iter().zip(self.client.sums(&answer).unwrap()) {
+                errors.push(sum[0] - data.matches(query, 0.8).len() as f64);
+            }
+        }
+        let index = self.client.index();
+        let bias = errors.iter().sum::<f64>() / errors.len() as f64 / rows as f64;
+        assert!((bias * index.goal().rows as f64).abs() < 0.1, "{bias}");
+        let (expected, places) = (index.expected(), rows.next_multiple_of(index.segment_rows()) as f64);
+        let most = index.threshold().error_at_zero() * places + 8.0 * expected.indicator * places.sqrt();
+        assert!(errors.iter().all(|e| e.abs() < most), "{errors:?} {most}");
     }
 
     pub fn count(&self, path: &Path, vector: &[f32]) -> Result<u64, sudare_search::SearchError> {

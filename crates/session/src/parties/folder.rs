@@ -1,10 +1,10 @@
 //! The folder that all parties see.
 
 use super::request::{self, Request};
-use super::seal::SealedKey;
+use super::seal::{KEY_BYTES, SealedKey};
 use crate::{Encrypted, ServerKeys};
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use sudare_methods::MatrixError;
@@ -15,7 +15,7 @@ use sudare_rlwe::keys::{EvalKeys, PublicKey};
 use sudare_rlwe::multiparty::{
     Collector, Digest, Kind, PartyError, RelinSum, Session, Share, galois_keys, public_key, relin_key, relin_sum,
 };
-use sudare_rlwe::wire::{Wire, WireError};
+use sudare_rlwe::wire::{ALIGNMENT, MAX_HEADER_BYTES, Wire};
 use sudare_store::StoreError;
 use sudare_store::atomic::{self, Access};
 
@@ -74,7 +74,7 @@ pub struct Room {
     names: Vec<String>,
 }
 
-pub(super) fn at<T>(path: &Path, result: std::io::Result<T>) -> Result<T, StoreError> {
+fn at<T>(path: &Path, result: std::io::Result<T>) -> Result<T, StoreError> {
     result.map_err(|e| StoreError::Io { path: path.into(), kind: e.kind(), reason: e.to_string() })
 }
 
@@ -98,6 +98,12 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(plain)
 }
 
+/// Whether every party has a name of its own, also where a disk takes capitals and small letters for one.
+fn are_names(names: &[String], parties: u32) -> bool {
+    let different: BTreeSet<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    names.len() == parties as usize && different.len() == names.len() && names.iter().all(|name| is_name(name))
+}
+
 /// Refuses what cannot be a part of a file's name.
 pub(super) fn check_name(name: &str) -> Result<(), MatrixError> {
     if is_name(name) {
@@ -116,13 +122,12 @@ impl Room {
     pub fn create(folder: &Path, plan: &Plan, names: &[String]) -> Result<Self, MatrixError> {
         let sharing = plan.shared()?;
         names.iter().try_for_each(|name| check_name(name))?;
-        let different: BTreeSet<String> = names.iter().map(|name| name.to_lowercase()).collect();
-        if names.len() != sharing.parties as usize || different.len() != names.len() {
+        if !are_names(names, sharing.parties) {
             let planned = format!("the key has {} parties, and each wants a name of its own", sharing.parties);
             return Err(MatrixError::NotPlanned { operation: "a session of these parties", planned });
         }
         let session = Session::new(plan.params(), sharing.threshold, MaskSeed::from_entropy()?)?;
-        at(folder, fs::create_dir_all(folder))?;
+        atomic::make_folder(&folder.join(SESSION))?;
         let put = |name: &str, bytes: &[u8]| -> Result<(), MatrixError> {
             match atomic::write_new(&folder.join(name), &[bytes], Access::Usual)? {
                 true => Ok(()),
@@ -152,8 +157,7 @@ impl Room {
         let names: Vec<String> = text(NAMES, request::MAX_BYTES)?.lines().map(str::to_owned).collect();
         let session = Session::from_bytes(plan.params(), &read(&folder.join(SESSION), request::MAX_BYTES)?)?;
         let sharing = plan.shared()?;
-        let whole = names.len() == sharing.parties as usize && names.iter().all(|name| is_name(name));
-        if !whole || session.threshold() != sharing.threshold {
+        if !are_names(&names, sharing.parties) || session.threshold() != sharing.threshold {
             return Err(damaged(&folder.join(NAMES), "names and session do not fit the plan").into());
         }
         Ok(Self { folder: folder.into(), plan, session, names })
@@ -199,8 +203,16 @@ impl Room {
         Err(StoreError::Exists { path }.into())
     }
 
-    pub(super) fn get(&self, file: &str) -> Result<Vec<u8>, MatrixError> {
-        read(&self.folder.join(file), u64::from(u32::MAX) << 4)
+    /// A message of at most so many bytes.
+    pub(super) fn get(&self, file: &str, limit: u64) -> Result<Vec<u8>, MatrixError> {
+        read(&self.folder.join(file), limit)
+    }
+
+    /// More bytes than any message of so many polynomials has, encrypted or not: a word for each residue, and what stands around them.
+    pub(super) fn most_bytes(&self, polynomials: usize) -> u64 {
+        let literal = self.session.params().literal();
+        let words = ((literal.q_bits.len() + literal.p_bits.len()) as u64) << literal.log_n;
+        MAX_HEADER_BYTES as u64 + polynomials as u64 * (8 * words + 2 * ALIGNMENT)
     }
 
     pub(super) fn file(step: Step, name: &str) -> String {
@@ -245,15 +257,19 @@ impl Room {
             let planned = format!("{name} has not joined; wait for it");
             return Err(MatrixError::NotPlanned { operation: "a message for this name", planned });
         }
-        Ok(SealedKey::from_bytes(&self.get(&file)?)?)
+        Ok(SealedKey::from_bytes(&self.get(&file, KEY_BYTES as u64)?)?)
     }
 
     /// All parties' messages of a step, added as they are read.
     fn collected<K: Kind>(&self, step: Step, mut collector: Collector<K>) -> Result<Collector<K>, MatrixError> {
+        let params = self.session.params();
+        // A share of a key has a polynomial for each digit, of round 1 of the relinearisation key two.
+        let keys = if step == Step::Galois { self.demand().galois.len() } else { 2 };
+        let limit = self.most_bytes(keys * params.digits_at(params.max_level()));
         for (i, name) in self.names.iter().enumerate() {
             let file = Self::file(step, name);
             if self.has(&file) {
-                collector.add(&Share::<K>::receive(&self.session, i as u32, &self.get(&file)?)?)?;
+                collector.add(&Share::<K>::receive(&self.session, i as u32, &self.get(&file, limit)?)?)?;
             }
         }
         Ok(collector)
@@ -306,16 +322,25 @@ impl Room {
     /// # Errors
     /// [`MatrixError::Wire`] for a request that is none; [`PartyError::ActiveSet`] for another number of parties than decrypt.
     pub fn request(&self, value: &Encrypted) -> Result<Option<Request>, MatrixError> {
-        let file = format!("ask-{}", Self::result_name(value)?);
+        self.request_for(&Self::result_name(value)?)
+    }
+
+    fn request_file(result: &str) -> String {
+        format!("ask-{result}")
+    }
+
+    /// The request for the result of a name.
+    fn request_for(&self, result: &str) -> Result<Option<Request>, MatrixError> {
+        let file = Self::request_file(result);
         if !self.has(&file) {
             return Ok(None);
         }
-        let request = Request::from_bytes(&read(&self.folder.join(&file), request::MAX_BYTES)?)?;
+        let request = Request::from_bytes(&self.get(&file, request::MAX_BYTES)?)?;
         self.check_request(&request)?;
         Ok(Some(request))
     }
 
-    fn check_request(&self, request: &Request) -> Result<(), MatrixError> {
+    pub(super) fn check_request(&self, request: &Request) -> Result<(), MatrixError> {
         request.check()?;
         request.receivers.iter().try_for_each(|name| check_name(name))?;
         let active = self.active(request)?;
@@ -332,11 +357,12 @@ impl Room {
     /// [`MatrixError::NotPlanned`] where others were asked, or for others; as [`Room::request`].
     pub fn ask(&self, value: &Encrypted, request: &Request) -> Result<(), MatrixError> {
         self.check_request(request)?;
-        if self.request(value)?.is_none() {
-            let path = self.folder.join(format!("ask-{}", Self::result_name(value)?));
+        let result = Self::result_name(value)?;
+        if self.request_for(&result)?.is_none() {
+            let path = self.folder.join(Self::request_file(&result));
             atomic::write_new(&path, &[&request.to_bytes()?], Access::Usual)?;
         }
-        match self.request(value)? {
+        match self.request_for(&result)? {
             Some(found) if found == *request => Ok(()),
             found => {
                 let Request { parties, receivers } = found.unwrap_or_else(|| request.clone());
@@ -368,13 +394,10 @@ impl Room {
     /// # Errors
     /// As [`Room::request`].
     pub fn unanswered(&self, value: &Encrypted) -> Result<Vec<String>, MatrixError> {
-        let (name, Some(request)) = (Self::result_name(value)?, self.request(value)?) else { return Ok(Vec::new()) };
-        let answered = |from: &String| request.receivers.iter().all(|to| self.has(&Self::share_file(&name, from, to)));
+        let result = Self::result_name(value)?;
+        let Some(request) = self.request_for(&result)? else { return Ok(Vec::new()) };
+        let answered =
+            |from: &String| request.receivers.iter().all(|to| self.has(&Self::share_file(&result, from, to)));
         Ok(request.parties.iter().filter(|from| !answered(from)).cloned().collect())
     }
-}
-
-/// The refusal of a message that ends early.
-pub(super) fn early() -> WireError {
-    WireError::Corrupt { what: "a share that ends early, or has more than its ciphertexts" }
 }

@@ -1,11 +1,10 @@
 //! A party, or a receiver of results, with the folder that it keeps.
 
-use super::folder::{Room, Step, at, check_name, damaged, early};
+use super::folder::{Room, Step, check_name, damaged};
 use super::request::Request;
 use super::seal::Sealing;
 use crate::client::require_plan;
 use crate::{Encrypted, PublicClient};
-use std::fs;
 use std::path::{Path, PathBuf};
 use sudare_expr::Matrix;
 use sudare_he::ckks::Plaintext;
@@ -13,8 +12,8 @@ use sudare_he::ckks::multiparty::SharedDecryption;
 use sudare_methods::MatrixError;
 use sudare_ring::Threads;
 use sudare_ring::random::Seed;
-use sudare_rlwe::multiparty::{DecryptionShare, Party, PrivateShare};
-use sudare_rlwe::wire::{Wire, peek};
+use sudare_rlwe::multiparty::{DecryptionShare, Party, PartyError, PrivateShare};
+use sudare_rlwe::wire::{Wire, WireError, peek};
 use sudare_store::atomic::{self, Access, Durability, Over};
 use sudare_store::{PartyLedger, StoreError};
 use zeroize::Zeroizing;
@@ -46,7 +45,7 @@ impl Member {
     pub fn join(folder: &Path, name: &str, home: &Path, threads: usize) -> Result<Self, MatrixError> {
         check_name(name)?;
         let room = Room::open(folder)?;
-        at(home, fs::create_dir_all(home))?;
+        atomic::make_private_folder(home)?;
         let seat = home.join(SEAT);
         if !seat.exists() {
             let mut seed = Zeroizing::new([0; SEED_BYTES]);
@@ -94,11 +93,6 @@ impl Member {
         self.own.as_ref().map_or(0, |(_, ledger)| ledger.releases())
     }
 
-    fn own(&mut self) -> Result<&mut (Party, PartyLedger), MatrixError> {
-        let planned = format!("{} receives results and holds no part of the key", self.name);
-        self.own.as_mut().ok_or(MatrixError::NotPlanned { operation: "a party's step", planned })
-    }
-
     /// Sends every message of key generation that this party can send by now, and takes over what came for it. To be called until [`Room::missing`] is
     /// empty at all parties; a call that has nothing to do changes nothing.
     ///
@@ -108,8 +102,7 @@ impl Member {
     pub fn round(&mut self) -> Result<(), MatrixError> {
         let room = self.room.clone();
         let (demand, name) = (room.demand(), self.name.clone());
-        self.own()?;
-        let Some((party, ledger)) = &mut self.own else { return Ok(()) };
+        let (party, ledger) = own(&mut self.own, &self.name)?;
         let file = |step| Room::file(step, &name);
         let threads = &self.threads;
         if !room.has(&file(Step::PublicKey)) {
@@ -156,9 +149,11 @@ impl Member {
         if party.can_decrypt() || !files.iter().all(|file| room.has(file)) {
             return Ok(());
         }
+        // The polynomial, and the key that two parties share.
+        let limit = room.most_bytes(2);
         let receive = |(i, file): (usize, &String)| {
             let from = (i as u32, &room.key_of(&room.names()[i])?);
-            let bytes = self.sealing.open(from, &context(&room, file), &room.get(file)?)?;
+            let bytes = self.sealing.open(from, &context(&room, file), &room.get(file, limit)?)?;
             Ok(PrivateShare::receive(room.session(), i as u32, &bytes)?)
         };
         let shares = files.iter().enumerate().map(receive).collect::<Result<Vec<_>, MatrixError>>()?;
@@ -196,25 +191,31 @@ impl Member {
     /// `request` is whom this party agrees to decrypt with, and for whom; without one it agrees to what was asked.
     ///
     /// # Errors
-    /// [`MatrixError::NotPlanned`] where nothing was asked, or something else; `PartyError::Answered` for a ciphertext that was answered otherwise, and
+    /// [`MatrixError::NotPlanned`] where nothing was asked, or something else, and before a receiver has joined; `PartyError::Answered` for a ciphertext that was answered otherwise, and
     /// `PartyError::UsedUp`; [`MatrixError::WrongPlan`]; `RlweError::NotAsComputed` for a result that states a smaller error than the plan.
     pub fn share(&mut self, value: &Encrypted, request: Option<&Request>) -> Result<Request, MatrixError> {
-        self.own()?;
+        own(&mut self.own, &self.name)?;
         self.secret_shares()?;
-        if let Some(request) = request {
-            self.room.ask(value, request)?;
-        }
-        let request = self.room.request(value)?.ok_or_else(|| MatrixError::NotPlanned {
-            operation: "a share of this result",
-            planned: "nobody has asked for it; say who decrypts it, and for whom".into(),
-        })?;
+        let request = match request {
+            Some(request) => request.clone(),
+            None => self.room.request(value)?.ok_or_else(|| MatrixError::NotPlanned {
+                operation: "a share of this result",
+                planned: "nobody has asked for it; say who decrypts it, and for whom".into(),
+            })?,
+        };
+        self.room.check_request(&request)?;
         let keys = request.receivers.iter().map(|to| self.room.key_of(to)).collect::<Result<Vec<_>, _>>()?;
         let openings = self.openings(value, &request)?;
-        let Some((party, ledger)) = &mut self.own else { return Ok(request) };
+        // Asked once nothing else can refuse it: a request stands for good.
+        self.room.ask(value, &request)?;
+        let (party, ledger) = own(&mut self.own, &self.name)?;
         let mut bytes = Zeroizing::new(Vec::new());
-        for opening in &openings {
+        for (i, opening) in openings.iter().enumerate() {
             let share = self.threads.run(|| opening.share(party, ledger))?;
-            bytes.extend(share.to_bytes()?);
+            let one = Zeroizing::new(share.to_bytes()?);
+            // All shares of a result are as long; a vector that grows leaves copies behind.
+            bytes.reserve_exact(one.len() * (openings.len() - i));
+            bytes.extend_from_slice(&one);
         }
         let result = Room::result_name(value)?;
         for (to, key) in request.receivers.iter().zip(&keys) {
@@ -243,11 +244,14 @@ impl Member {
         for name in &request.parties {
             let file = Room::share_file(&result, name, &self.name);
             let Some(index) = room.index(name).filter(|_| room.has(&file)) else { continue };
-            let sealed = room.get(&file)?;
+            let sealed = room.get(&file, room.most_bytes(openings.len()))?;
+            let malformed = |error: WireError| PartyError::Malformed { party: index, error };
+            let early =
+                || malformed(WireError::Corrupt { what: "a share that ends early, or has more than its ciphertexts" });
             let bytes = self.sealing.open((index, &room.key_of(name)?), &context(room, &file), &sealed)?;
             let mut rest = &bytes[..];
             for shares in &mut shares {
-                let length = usize::try_from(peek(rest)?.total_bytes()).unwrap_or(usize::MAX);
+                let length = usize::try_from(peek(rest).map_err(malformed)?.total_bytes()).unwrap_or(usize::MAX);
                 let (one, more) = rest.split_at_checked(length).ok_or_else(early)?;
                 shares.push(DecryptionShare::receive(room.session(), index, one)?);
                 rest = more;
@@ -268,6 +272,12 @@ impl std::fmt::Debug for Member {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Member({} of session {}, hidden)", self.name, self.room.session().id())
     }
+}
+
+/// The party's part of the key and its ledger; refused to who only receives results.
+fn own<'a>(own: &'a mut Option<(Party, PartyLedger)>, name: &str) -> Result<&'a mut (Party, PartyLedger), MatrixError> {
+    let planned = format!("{name} receives results and holds no part of the key");
+    own.as_mut().ok_or(MatrixError::NotPlanned { operation: "a party's step", planned })
 }
 
 /// What an encrypted message is bound to: the session, and who says what to whom.

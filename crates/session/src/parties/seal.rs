@@ -19,7 +19,7 @@ type Public = <Suite as Kem>::PublicKey;
 type Private = <Suite as Kem>::PrivateKey;
 
 /// Bytes of a public key, and of what a sealed message begins with.
-const KEY_BYTES: usize = 32;
+pub(super) const KEY_BYTES: usize = 32;
 
 /// The public key that others encrypt to.
 #[derive(Clone, Debug, PartialEq, Eq)]

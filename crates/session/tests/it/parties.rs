@@ -210,6 +210,24 @@ fn a_ciphertext_is_answered_once_and_alike() {
     assert!(refused.to_string().contains("party 0"), "{refused}");
 }
 
+/// A request stands for good, so one that cannot be answered is not put.
+#[test]
+fn nothing_is_asked_for_a_receiver_who_has_not_joined() {
+    let world = World::new(&sums(2));
+    let mut parties = world.keyed();
+    let client = parties[0].client().unwrap();
+    let values = ["A", "B", "C"].map(|name| client.encrypt(name, &matrix(3, 4, 5)).unwrap());
+    let sum = world.server().run(&values).unwrap();
+    let refused = parties[0].share(&sum, Some(&request(&["north", "west"], &["office"]))).unwrap_err();
+    assert!(refused.to_string().contains("office has not joined"), "{refused}");
+    // Nor for a value that is not the result.
+    assert!(parties[0].share(&values[0], Some(&request(&["north", "west"], &["north"]))).is_err());
+    for value in [&sum, &values[0]] {
+        assert_eq!(parties[0].room().request(value).unwrap(), None);
+    }
+    parties[0].share(&sum, Some(&request(&["north", "west"], &["north"]))).unwrap();
+}
+
 #[test]
 fn releases_end() {
     let world = World::new(&sums(2));
@@ -279,6 +297,37 @@ fn messages_of_others_are_refused_by_name() {
     assert!(error.contains("party 1"), "{error}");
     fs::write(&secret, own).unwrap();
     parties[2].round().unwrap();
+}
+
+/// A file that anybody can put there is not read past what its message has.
+#[test]
+fn messages_of_any_length_are_refused() {
+    let world = World::new(&sums(2));
+    drop(world.keyed());
+    let lengthen = |name: &str, bytes: u64| {
+        fs::OpenOptions::new().write(true).open(world.room().join(name)).unwrap().set_len(bytes).unwrap();
+    };
+    let room = Room::open(&world.room()).unwrap();
+    let refused = |error: MatrixError| assert!(error.to_string().contains("longer than any message"), "{error}");
+    lengthen("key-north", 33);
+    refused(room.key_of("north").unwrap_err());
+    lengthen("public-south", 1 << 32);
+    refused(room.public_key().unwrap_err());
+}
+
+/// The folder of a party is made for its owner alone, and so are the files with secrets in it.
+#[cfg(unix)]
+#[test]
+fn nobody_else_reads_a_party() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new(&sums(2));
+    drop(world.keyed());
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let home = world.home("north");
+    assert_eq!(mode(home.clone()), 0o700);
+    for name in ["seat", "party"] {
+        assert_eq!(mode(home.join(name)), 0o600, "{name}");
+    }
 }
 
 /// Nothing in the shared folder has a party's secret: neither its seed nor its secret shares.

@@ -27,7 +27,7 @@ pub struct SeriesProgram<R = PeriodicPoly> {
     state: State,
 }
 
-/// What is foretold of a series' values.
+/// Predicted mean and variance of a series' values.
 #[derive(Debug)]
 pub struct SeriesNoise {
     params: BootstrapParams,
@@ -35,14 +35,15 @@ pub struct SeriesNoise {
     value: Value,
     series: Series,
     shares: Vec<(i64, f64)>,
-    /// Variance of u by raising and CtS.
+    /// Variance of u, in turns squared, by raising and CtS.
     angle: f64,
     /// Variance of a value by joining.
     join: f64,
 }
 
 impl SeriesNoise {
-    /// Mean and variance of a value at u, over the integer I and all noise, where u has an error of variance `angle` of its own.
+    /// Mean and variance of a value at u turns, −½ to ½ or 0 to 1, over the integer I and all noise, where u has an error of variance
+    /// `angle` (turns squared) of its own.
     pub fn at(&self, u: f64, angle: f64) -> (f64, f64) {
         let (layout, span) = (self.params.layout(), self.params.reduction().span());
         let (mut mean, mut square, mut noise, mut all) = (0.0, 0.0, 0.0, 0.0);
@@ -83,14 +84,16 @@ impl BootstrapParams {
         self.low().rlwe()
     }
 
-    /// What is foretold of the values of a series at a scale.
+    /// Predicted mean and variance of the values of a series at a scale.
     ///
     /// # Errors
     /// `RlweError::Parameters` for a set without series, and for a degree over the set's.
     pub fn series_noise(&self, series: &Series, scale: f64) -> Result<SeriesNoise, HeError> {
         let layout = self.layout();
         let (plan, values) = layout.series(&[series], scale)?;
-        let Some(value) = values.first().copied() else { return Err(parameters("a series without a value")) };
+        let [value] = *values.as_slice() else {
+            return Err(rlwe::RlweError::Internal { what: "one series has one value" }.into());
+        };
         Ok(SeriesNoise {
             params: self.clone(),
             plan,
@@ -118,7 +121,8 @@ impl<B: Backend> Bootstrapper<B> {
     /// that of N/2 + j.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; `RlweError::Degree` for what is none.
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; `RlweError::Degree` for what is none; `RlweError::Parameters` for a set that
+    /// is no half.
     pub fn run_series(
         &self,
         input: &B::Ciphertext,

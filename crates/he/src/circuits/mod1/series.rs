@@ -15,16 +15,16 @@ use std::f64::consts::TAU;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series(Vec<Complex64>);
 
-/// A step on the circle of u modulo 1: one near a place and zero away from it.
+/// A step on the circle of u modulo 1: one near a place and zero away from it. Places and distances are in turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The middle of where it is one.
     pub centre: f64,
-    /// How far from the middle it is one.
+    /// How far from the middle it is one, above zero.
     pub near: f64,
-    /// How far from the middle it begins to be zero, up to a half.
+    /// How far from the middle it begins to be zero, above `near` and below a half.
     pub far: f64,
-    /// How many times errors at zero count.
+    /// How many times as much errors at zero count as errors at one, above zero.
     pub weight: f64,
 }
 
@@ -42,7 +42,7 @@ impl Series {
         let Step { centre, near, far, weight } = step;
         if !(0.0 < near && near < far && far < 0.5 && centre.is_finite()) {
             return Err(parameters(format!(
-                "no step on a circle is one up to {near} of a turn and zero from {far} on"
+                "no step about {centre} turns is one up to {near} of a turn and zero from {far} on; take 0 < near < far < 1/2"
             )));
         }
         let [near, far] = [near, far].map(|turns| (TAU * turns).cos());
@@ -51,8 +51,8 @@ impl Series {
             Piece { interval: (near, 1.0), value: 1.0, weight: 1.0 },
         ];
         let cosines = weighted(&pieces, degree)?;
-        let turned = |(k, a): (usize, &Complex64)| Complex64::cis(-TAU * (k as f64 * centre).fract()) * a.re;
-        Ok(Self(cosines.coefficients().iter().enumerate().map(turned).collect()))
+        let shifted = |(k, a): (usize, &Complex64)| Complex64::cis(-TAU * (k as f64 * centre).fract()) * a.re;
+        Ok(Self(cosines.coefficients().iter().enumerate().map(shifted).collect()))
     }
 
     /// The c_k.
@@ -65,7 +65,7 @@ impl Series {
         self.0.iter().rev().fold(Complex64::ZERO, |acc, c| acc * z + c).re
     }
 
-    /// Its derivative along the circle, by turns.
+    /// Its derivative along the circle, for each turn.
     pub fn slope(&self, z: Complex64) -> f64 {
         let terms = self.0.iter().enumerate().map(|(k, c)| c * Complex64::new(0.0, TAU * k as f64) * z.powu(k as u32));
         terms.sum::<Complex64>().re
@@ -77,10 +77,10 @@ impl Series {
     /// # Errors
     /// `RlweError::OutOfLevels`, also for series that are all constant.
     pub(crate) fn write(plan: &mut Plan, z: Value, all: &[(&Self, f64)]) -> Result<Vec<Value>, HeError> {
-        let turned: Vec<Vec<Complex64>> =
+        let times_i: Vec<Vec<Complex64>> =
             all.iter().map(|(s, _)| s.0.iter().map(|c| c * Complex64::I).collect()).collect();
         let polynomials: Vec<(&[Complex64], f64)> =
-            turned.iter().zip(all).map(|(c, (_, scale))| (c.as_slice(), *scale)).collect();
+            times_i.iter().zip(all).map(|(c, (_, scale))| (c.as_slice(), *scale)).collect();
         Planner::write_all(plan, z, Basis::Power, &polynomials)
     }
 }

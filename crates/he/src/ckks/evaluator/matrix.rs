@@ -17,14 +17,23 @@ pub struct PlainMatrix {
 }
 
 impl PlainMatrix {
-    /// Of rows of columns, each at most once in a row, and values.
+    /// A matrix by its rows: the columns that each row has, none of them twice, with their values, which are rounded at `scale`.
     ///
     /// # Errors
-    /// `RlweError::Parameters` for a column that there is not, [`HeError::NotFinite`], [`HeError::TooLarge`] where |value|·scale reaches
-    /// 2^62.
+    /// `RlweError::Parameters` for a column that there is not or that comes twice in a row, or a scale that is not finite and above zero; [`HeError::NotFinite`];
+    /// [`HeError::TooLarge`] where |value|·scale reaches 2^62.
     pub fn new(columns: usize, rows: &[Vec<(u32, f64)>], scale: f64) -> Result<Self, HeError> {
+        if !(scale.is_finite() && scale > 0.0) {
+            return Err(parameters("the scale of a matrix must be finite and above zero"));
+        }
         if rows.iter().flatten().any(|(c, _)| *c as usize >= columns) {
             return Err(parameters("a matrix with an entry beyond its columns"));
+        }
+        let mut last = vec![None; columns];
+        for (i, (c, _)) in rows.iter().enumerate().flat_map(|(i, row)| row.iter().map(move |entry| (i, entry))) {
+            if last[*c as usize].replace(i) == Some(i) {
+                return Err(parameters("a matrix with two entries at one place"));
+            }
         }
         if let Some(index) = rows.iter().flatten().position(|(_, v)| !v.is_finite()) {
             return Err(HeError::NotFinite { index });
@@ -42,7 +51,7 @@ impl PlainMatrix {
             integers: IntegerMatrix::new(columns, &integers),
             scale,
             row_sum: sums.fold(0.0, f64::max),
-            entries: rows.iter().map(Vec::len).max().unwrap_or_default(),
+            entries: rows.iter().map(Vec::len).fold(0, usize::max),
         })
     }
 
@@ -64,10 +73,11 @@ impl Evaluator {
             let (left, right) = (matrix.integers.columns(), 0);
             return Err(RlweError::Operands { operation, left, right }.into());
         };
-        let mut all = first.state();
+        let (mut all, mut level) = (first.state(), first.level());
         for value in values {
             Self::scale_error(operation, first.state(), value.state())?;
             (all.bound, all.noise) = (all.bound.max(value.bound), all.noise.max(value.noise));
+            level = level.min(value.level());
         }
         let rounding = 0.5 * matrix.entries as f64 * all.bound * all.scale;
         let state = State {
@@ -75,10 +85,32 @@ impl Evaluator {
             bound: all.bound * matrix.row_sum,
             noise: all.noise * matrix.row_sum * matrix.scale + rounding,
         };
-        let level = values.iter().map(|v| v.level()).min().unwrap_or_default();
         state.check_fits(operation, &self.params, level)?;
         let inner: Vec<_> = values.iter().map(|v| v.inner()).collect();
         let made = self.inner.integer_products(&matrix.integers, &inner)?;
         Ok(made.into_iter().map(|c| Ciphertext::new(c, state)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sudare_ring::{ErrorKind, Kinded};
+
+    #[test]
+    fn scales_that_are_refused() {
+        for scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let refused = PlainMatrix::new(1, &[vec![(0, 0.0)]], scale).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Parameters, "{scale}");
+        }
+    }
+
+    #[test]
+    fn places_that_are_refused() {
+        for rows in [vec![vec![(0, 1.0), (1, 1.0)]], vec![vec![], vec![(0, 1.0), (0, 2.0)]]] {
+            let refused = PlainMatrix::new(1, &rows, 1024.0).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Parameters, "{rows:?}");
+        }
+        assert!(PlainMatrix::new(1, &[vec![(0, 1.0)], vec![(0, 2.0)]], 1024.0).is_ok());
     }
 }
