@@ -1,9 +1,13 @@
 //! How far a decrypted answer is from the polynomial model's, for every input whose activations stay within their intervals.
 //!
-//! Errors are normal and independent from slot to slot where they arise: encryption, key switches, rounding. From there to the output they
-//! go through maps and derivatives: a row's error has the deviation of one slot times ‖row of the Jacobian‖₂, which is at most that of the
-//! last map's row times spectral norms and largest derivatives in between. Of a deep network that product says nothing; there the Jacobians
-//! at some examples are looked at, with a margin, and the promise is for inputs like these.
+//! Errors arise in encryption, key switches and rounding, independent from slot to slot. From there to the output they go through maps and
+//! derivatives: a row's error has the deviation of one slot times ‖row of the Jacobian‖₂, which is at most that of the last map's row times
+//! spectral norms and largest derivatives in between. Of a deep network that product says nothing; there the Jacobians at some examples are
+//! looked at, with a margin, and the promise is for inputs like these.
+//!
+//! A slot's error is not normal. What a division rounds meets the secret, whose size |s(ζ)|² differs from slot to slot like an exponential
+//! variable; the real part of r(ζ)·s(ζ) then follows Laplace's law, which passes x deviations with probability e^(−√2·x). Sums over slots
+//! have lighter tails; where a map has one entry in a row, or each number its own ciphertext, nothing is summed.
 
 use crate::approximate::Activation;
 use crate::circuit::scales;
@@ -27,8 +31,6 @@ const POINTS: usize = 65;
 const LOOKED_AT: usize = 16;
 /// How much more sensitive than there a network may be elsewhere.
 const SENSITIVITY: f64 = 2.0;
-/// A refresh's error in deviations of a normal one: that of the modular reduction is no Gaussian.
-const REFRESH: f64 = 2.0;
 
 /// For which inputs the bound on an answer's error is promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,9 +111,9 @@ impl Errors {
     }
 }
 
-/// How many deviations a normal variable leaves with a probability of 2^log2 at most, one of `count`.
+/// How many deviations one of `count` slots' errors passes with a probability of 2^log2 at most, in its real or in its imaginary part.
 pub(crate) fn deviations(count: usize, log2: f64) -> f64 {
-    (2.0 * ((count.max(1) as f64).ln() - log2 * std::f64::consts::LN_2 + std::f64::consts::LN_2)).sqrt()
+    ((2.0 * count.max(1) as f64).ln() - log2 * std::f64::consts::LN_2) / std::f64::consts::SQRT_2
 }
 
 impl Growth {
@@ -251,7 +253,7 @@ impl Gains {
             let sizes = [self.ranges[k], self.sizes[k].0];
             let [scale, target] = scales(params, activations[k].as_ref(), levels[k], sizes);
             let renewed = |i: usize, scale: f64| match refresh.filter(|_| levels[k].refreshed[i]) {
-                Some(variance) => REFRESH.powi(2) * variance / 2.0 * (delta / scale).powi(2),
+                Some(variance) => variance / 2.0 * (delta / scale).powi(2),
                 None => 0.0,
             };
             let (mut own, mut carried) = (0.0, 0.0);
@@ -295,7 +297,7 @@ impl Gains {
                 after = after * slope * slope + added;
             }
             variances.push(after);
-            let many = 4.0 * deviations(params.slots(), FAILURE);
+            let many = 2.0 * deviations(params.slots(), FAILURE);
             layers.push([before, after].map(|v| many * v.sqrt()));
         }
         Ok(Errors { layers, variances: output, deviations: deviations(network.outputs(), FAILURE) })

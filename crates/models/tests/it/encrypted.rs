@@ -76,6 +76,29 @@ fn noise_is_as_foretold() {
     assert!(worst >= promised / 200.0, "{worst} far under {promised}: the promise is useless");
 }
 
+/// Where nothing is summed over slots, errors follow Laplace's law: many more than of a normal one are far out, and the promise allows for it.
+#[test]
+fn tails_of_a_lone_slot() {
+    let mut random = Random(14);
+    let network = mlp(&mut random, &[5, 6], &Function::Identity);
+    let examples = random.units(256 * 5);
+    let model = compile(&network, &examples, &Goal { batch: 256, error: 1e-3, ..goal() }).unwrap();
+    assert!(model.plan().figures().apart);
+    let expected: Vec<f64> = examples.chunks_exact(5).flat_map(|x| model.polynomial(x).unwrap()).collect();
+    let mut errors = Vec::new();
+    for _ in 0..60 {
+        let found = World::of(model.clone()).predict(&examples).unwrap();
+        errors.extend(found.iter().zip(&expected).map(|(a, b)| (a - b).abs()));
+    }
+    let deviation = (errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64).sqrt();
+    let over = |x: f64| errors.iter().filter(|e| **e > x * deviation).count() as f64 / errors.len() as f64;
+    let law = |x: f64| (-std::f64::consts::SQRT_2 * x).exp();
+    for x in [3.0, 4.0, 5.0] {
+        assert!((0.4..2.0).contains(&(over(x) / law(x))), "{} pass {x} deviations; by the law {}", over(x), law(x));
+    }
+    assert!(model.plan().figures().error >= 16.0 * deviation);
+}
+
 /// The server has the keys that the plan names and no others, and counts what the simulation counted.
 #[test]
 fn a_simulation_is_the_run() {
