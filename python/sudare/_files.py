@@ -15,10 +15,14 @@ from ._memory import require
 
 if TYPE_CHECKING:
     from ._bits import BitsClient, BitsServer
+    from ._models import CompiledModel, ModelClient, ModelPlan, ModelServer
     from ._plan import Plan
     from ._session import Client, PublicClient, Server
 
-    Home: TypeAlias = "Plan | Client | PublicClient | Server | BitsClient | BitsServer"
+    Home: TypeAlias = (
+        "Plan | Client | PublicClient | Server | BitsClient | BitsServer"
+        " | ModelPlan | CompiledModel | ModelClient | ModelServer"
+    )
 
 __all__ = ["Bytes", "PathLike", "Source", "Travels", "load", "octets"]
 
@@ -85,7 +89,7 @@ def _stream(file: BinaryIO) -> bytes:
 
 def _recognised(head: bytes) -> bool:
     """Whether a file begins as an object does; refused if as nothing of this package's."""
-    if not head.startswith(_MAGIC) and head.lstrip()[:1] != b"{":
+    if not head.startswith((_MAGIC, _MODEL)) and head.lstrip()[:1] != b"{":
         raise FormatError("this begins as nothing of this package's does; name another file")
     return head.startswith(_MAGIC)
 
@@ -139,9 +143,11 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
 
     `source` is a path, bytes or an open binary file. What belongs to a plan is read with it: `home` is the
     plan, or a client or server of it, which then computes with the value. What `sudare.bits` makes needs
-    none; with one, the array computes there. `threads` are those of a client or server (0: one for each
-    processor). Files of the command `sudare` are read too. Every size and value is checked, and nothing is
-    run, so that a file may come from anybody; a secret key and a server's keys are to be your own.
+    none; with one, the array computes there. The key of a compiled model's client belongs to the model's
+    plan, and a server's keys to the model; its server reads requests, and its client answers. `threads` are
+    those of a client or server (0: one for each processor). Files of the command `sudare` are read too.
+    Every size and value is checked, and nothing is run, so that a file may come from anybody; a secret key
+    and a server's keys are to be your own.
 
     Raises `FormatError` for a file that is damaged or none of Sudare's, `PlanError` where a plan is missing,
     `KeyMismatchError` for objects of another plan, `OutOfMemoryError` for what does not fit into memory,
@@ -169,6 +175,10 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
     data = octets(source)
     if data.lstrip()[:1] == b"{":
         return _text(data)
+    if data.startswith(_MODEL):
+        from ._models import CompiledModel
+
+        return CompiledModel.from_bytes(data)
     what = kind(data)
     reader = _READERS.get(what.object)
     if reader is None:
@@ -179,6 +189,7 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
 
 def _text(data: bytes) -> Any:
     """A plan, of a fit too, or statistics, which are JSON."""
+    from ._models import ModelPlan
     from ._moments import KIND, Moments
     from ._plan import Plan
     from .learn import _layout as learning
@@ -189,6 +200,8 @@ def _text(data: bytes) -> Any:
             return Moments._read(json.loads(text))
         if f'"sudare": "{learning.KIND}"' in text[:64]:
             return learning.Plan.from_json(text)
+        if '"sudare_model"' in text[:64]:
+            return ModelPlan.from_json(text)
     except UnicodeDecodeError:
         raise FormatError("this is no plan: it is not text; copy it again") from None
     except (ValueError, RecursionError) as error:
@@ -199,6 +212,8 @@ def _text(data: bytes) -> Any:
 
 
 _MAGIC = b"SUDARE\x1a\n"
+#: A compiled model, whose weights are no object of the wire format.
+_MODEL = b"SUDMODL1"
 #: Bytes by which a file is recognised; the longest header; the longest text or table of statistics; and what
 #: is read at a time.
 _HEAD, _MOST_HEADER, _MOST_TEXT, _STEP = 1 << 12, 16 << 20, 1 << 30, 1 << 28
@@ -214,8 +229,12 @@ def _plan_of(home: Any, what: str) -> Plan:
 
 
 def _client(data: Source, home: Any, threads: int) -> Any:
+    from ._models import ModelClient, ModelPlan
     from ._session import Client
 
+    of_model = home if isinstance(home, ModelPlan) else getattr(home, "plan", None)
+    if isinstance(of_model, ModelPlan):
+        return ModelClient.from_secret_bytes(of_model, data, threads=threads)
     return Client.from_secret_bytes(_plan_of(home, "a secret key"), data, threads=threads)
 
 
@@ -226,14 +245,26 @@ def _public(data: bytes, home: Any, threads: int) -> Any:
 
 
 def _server(data: bytes, home: Any, threads: int) -> Any:
+    from ._models import CompiledModel, ModelPlan, ModelServer
     from ._session import Server
 
+    if isinstance(home, CompiledModel):
+        return ModelServer.from_bytes(home, data, threads=threads)
+    if isinstance(home, ModelPlan):
+        raise PlanError("a server's keys belong to a model with its weights: sudare.load(file, model)")
     return Server.from_bytes(_plan_of(home, "a server's keys"), data, threads)
 
 
 def _encrypted(data: bytes, home: Any, threads: int) -> Any:
     from ._matrix import Encrypted
+    from ._models import CompiledModel, ModelAnswer, ModelClient, ModelPlan, ModelRequest, ModelServer
 
+    if isinstance(home, ModelServer):
+        return ModelRequest.from_bytes(home.plan, data)
+    if isinstance(home, ModelClient):
+        return ModelAnswer.from_bytes(home.plan, data)
+    if isinstance(home, (ModelPlan, CompiledModel)):
+        raise PlanError("a model's server reads requests, and its client answers: sudare.load(file, server)")
     found = Encrypted.from_bytes(_plan_of(home, "an encrypted value"), data)
     return Encrypted(found._core, found._plan, getattr(home, "_home", None), found._dropped)
 

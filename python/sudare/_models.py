@@ -350,10 +350,7 @@ class CompiledModel(Travels):
 
         Raises `FormatError` for anything damaged, `KeyMismatchError` for weights of another plan.
         """
-        if isinstance(data, (str, os.PathLike)):
-            with open(data, "rb") as file:
-                data = file.read()
-        return cls(_core.Model.from_bytes(bytes(data) if not hasattr(data, "read") else data.read()))
+        return cls(_core.Model.from_bytes(octets(data)))
 
     @property
     def plan(self) -> ModelPlan:
@@ -394,7 +391,7 @@ class CompiledModel(Travels):
         return repr(self.plan).replace("model plan", "model", 1)
 
 
-class _Message(Generic[Core]):
+class _Message(Travels, Generic[Core]):
     """Several encrypted examples, or answers to them."""
 
     def __init__(self, core: Core) -> None:
@@ -406,6 +403,17 @@ class _Message(Generic[Core]):
     def to_bytes(self) -> bytes:
         """What travels."""
         return self._core.to_bytes()
+
+    def _saved(self) -> bytes:
+        return self.to_bytes()
+
+    @classmethod
+    def _core_of(cls, message: Any, maker: str) -> Core:
+        """What is inside, of an argument that may be anything."""
+        if not isinstance(message, cls):
+            kind = type(message).__name__
+            raise UnsupportedError(f"{maker} gives what is wanted here, {cls.__name__}; this is {kind}")
+        return message._core
 
 
 class ModelRequest(_Message[_core.ModelRequest]):
@@ -452,12 +460,18 @@ class ModelServer(KeyedServer[_core.ModelServer]):
         return cls(_core.ModelServer.from_bytes(model._core, octets(data), threads, stored), model)
 
     def run(self, request: ModelRequest) -> ModelAnswer:
-        """The model's answers to encrypted inputs.
+        """The model's answers to encrypted inputs, as many as the request has examples.
 
-        Raises `KeyMismatchError` for a request of another plan or key.
+        Raises `KeyMismatchError` for a request of another plan or key, `UnsupportedError` for what is none.
         """
+        core = ModelRequest._core_of(request, "client.encrypt(inputs)")
         with progress("computing") as report:
-            return ModelAnswer(self._core.run(request._core, report))
+            return ModelAnswer(self._core.run(core, report))
+
+    @property
+    def plan(self) -> ModelPlan:
+        """The model's plan."""
+        return self._model.plan
 
     def __repr__(self) -> str:
         return f"<sudare model server {self.threads} threads, keys {self.key_bytes / 1e6:.1f} MB, no secret>"
@@ -508,6 +522,7 @@ class ModelClient(SecretHolder[_core.ModelClient]):
         """The answers, one a row: logits of a classifier.
 
         Raises `PrecisionError` where a value on the way left the interval of its polynomial, as far as an
-        answer shows it; `KeyMismatchError` for another plan's or key's answer.
+        answer shows it; `KeyMismatchError` for another plan's or key's answer; `UnsupportedError` for what is
+        no answer.
         """
-        return self._core.decrypt(answer._core)
+        return self._core.decrypt(ModelAnswer._core_of(answer, "server.run(request)"))

@@ -43,6 +43,42 @@ def test_three_lines() -> None:
         assert words in str(model)
 
 
+def test_load_reads_what_save_wrote(tmp_path: Path) -> None:
+    """`sudare.load` reads the files of a model as it reads others, each with what it belongs to."""
+    model, examples = compiled(np.random.default_rng(20), "square")
+    client = sd.ModelClient(model.plan)
+    things = {"model": model, "plan": model.plan, "secret": client, "keys": client.server(model)}
+    for name, thing in things.items():
+        thing.save(tmp_path / name)
+    stored, plan = sd.load(tmp_path / "model"), sd.load(tmp_path / "plan")
+    assert stored.plan.hash == plan.hash == model.plan.hash
+    server, owner = sd.load(tmp_path / "keys", stored), sd.load(tmp_path / "secret", plan)
+    assert owner.key_id == client.key_id
+    client.encrypt(examples[:5]).save(tmp_path / "request")
+    server.run(sd.load(tmp_path / "request", server)).save(tmp_path / "answer")
+    found = owner.decrypt(sd.load(tmp_path / "answer", owner))
+    assert np.abs(found - model.polynomial(examples[:5])).max() < 1e-3
+    with open(tmp_path / "model", "rb") as file:
+        assert sd.load(file).plan.hash == plan.hash
+    with pytest.raises(sd.PlanError, match="with its weights"):
+        sd.load(tmp_path / "keys", plan)
+    with pytest.raises(sd.PlanError, match="reads requests"):
+        sd.load(tmp_path / "request", plan)
+    # Weights are known by their digest, which the plan has.
+    with pytest.raises(sd.KeyMismatchError):
+        sd.load((tmp_path / "model").read_bytes()[:-1])
+
+
+def test_what_is_no_request_is_named() -> None:
+    model, examples = compiled(np.random.default_rng(21), "square")
+    client = sd.ModelClient(model.plan)
+    server = client.server(model)
+    with pytest.raises(sd.UnsupportedError, match=r"client.encrypt\(inputs\) gives .* this is ndarray"):
+        server.run(examples)  # type: ignore[arg-type]
+    with pytest.raises(sd.UnsupportedError, match=r"server.run\(request\) gives .* this is ModelRequest"):
+        client.decrypt(client.encrypt(examples[:1]))  # type: ignore[arg-type]
+
+
 def test_everything_travels(tmp_path: Path) -> None:
     model, examples = compiled(np.random.default_rng(2), "square")
     model.save(tmp_path / "model")
