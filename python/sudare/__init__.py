@@ -182,7 +182,14 @@ __all__ = [
 
 
 def matmul(x: Any, y: Any) -> Any:
-    """The product `x @ y` of encrypted matrices, stored matrices, or dask arrays of encrypted blocks."""
+    """The product `x @ y` of encrypted matrices, stored matrices, or dask arrays of encrypted blocks.
+
+    >>> ctx = context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> x = ctx.encrypt([[1, 2], [3, 4]])
+    >>> ctx.decrypt(matmul(x, x)).round(3)
+    array([[ 7., 10.],
+           [15., 22.]])
+    """
     return x @ y
 
 

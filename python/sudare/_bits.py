@@ -25,6 +25,13 @@ class BitsServer(KeyedServer[_core.BitsServer]):
 
     It travels by `save` and `sudare.load`, or `to_bytes` and `from_bytes`, and pickles for your own
     processes.
+
+    >>> client = sd.BitsClient(parameters="insecure_test")  # no security: quick to try
+    >>> server = client.server()
+    >>> there = sd.BitsServer.from_bytes(client.params_bytes(), server.to_bytes())
+    >>> x = there.load(client.encrypt(np.uint8([1, 2])).to_bytes())
+    >>> client.decrypt(x + x)
+    array([2, 4], dtype=uint8)
     """
 
     def __init__(self, core: _core.BitsServer, params: _core.BitsParams) -> None:
@@ -93,7 +100,14 @@ def _described(params: _core.BitsParams) -> str:
 
 
 class BitsClient(SecretHolder[_core.BitsClient]):
-    """Holds the secret key: encrypts, decrypts, and makes the server's keys."""
+    """Holds the secret key: encrypts, decrypts, and makes the server's keys.
+
+    >>> client = sd.BitsClient(parameters="insecure_test")  # no security: quick to try
+    >>> server = client.server()
+    >>> x = client.encrypt(np.int16([-3, 200]))
+    >>> client.decrypt(abs(x) > 100)
+    array([False,  True])
+    """
 
     _again = "BitsClient.from_secret_bytes(client.params_bytes(), secret)"
 

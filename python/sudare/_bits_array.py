@@ -80,6 +80,11 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
     Computed with by NumPy's operators and functions; results wrap as NumPy's do. Types are promoted
     as in NumPy. Comparisons give encrypted booleans. Sums and differences leave their carries to the
     first operation that needs them, which propagates them once for all that follow (see `settle`).
+
+    >>> ctx = sd.bits(parameters="insecure_test")  # no security: quick to try
+    >>> x = ctx.encrypt(np.uint8([3, 200]))
+    >>> ctx.decrypt(x * 2 - 1), x.dtype, x.shape
+    (array([  5, 143], dtype=uint8), dtype('uint8'), (2,))
     """
 
     def __init__(
@@ -446,6 +451,11 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         entries that differs from the others is looked up, so that a table of few different rows is cheap.
 
         Raises `ShapeError` for another number of entries, `UnsupportedError` for a wider index.
+
+        >>> ctx = sd.bits(parameters="insecure_test")  # no security: quick to try
+        >>> roots = np.sqrt(np.arange(256)).astype("uint8")
+        >>> ctx.decrypt(ctx.encrypt(np.uint8([17, 42])).lookup(roots)).tolist()
+        [4, 6]
         """
         if isinstance(table, EncryptedBits):
             raise UnsupportedError("tables are public; choose between encrypted values by sudare.where")

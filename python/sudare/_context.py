@@ -27,6 +27,10 @@ class Context:
     """Encrypts, computes and decrypts in one place: it holds the secret key and all others.
 
     Its matrices are those of any server, and every operation is done as it is called.
+
+    >>> ctx = sd.context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> ctx.decrypt(ctx.encrypt([1, 2]) + ctx.encrypt([3, 4])).round(3)
+    array([4., 6.])
     """
 
     def __init__(

@@ -26,7 +26,13 @@ __all__ = ["Estimate"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a computation in a context would take."""
+    """What a computation in a context would take.
+
+    >>> ctx = sd.context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> cost = ctx.estimate(lambda A: A @ A, A=sd.spec((4, 4)))
+    >>> cost.seconds > 0 and cost.nbytes > 0
+    True
+    """
 
     seconds: float
     """Of its operations, on fresh matrices; deeper ones are quicker."""

@@ -79,6 +79,10 @@ def exp(x: Any, interval: Interval, degree: int | None = None, *, error: float |
 
     Raises `InputError` for an interval or a degree that is none and for elements outside,
     `UnsupportedError` for what is not real.
+
+    >>> ctx = sd.context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> ctx.decrypt(sd.exp(ctx.encrypt([0.0, 1.0]), (-1, 1), degree=7)).round(2)
+    array([1.  , 2.72])
     """
     return _elementwise("exp", np.exp, x, interval, degree, error)
 
@@ -88,6 +92,10 @@ def sqrt(x: Any, interval: Interval, degree: int | None = None, *, error: float 
 
     Raises `InputError` for an interval or a degree that is none and for elements outside,
     `UnsupportedError` for what is not real.
+
+    >>> ctx = sd.context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> ctx.decrypt(sd.sqrt(ctx.encrypt([1.0, 2.25]), (1, 3), degree=7)).round(2)
+    array([1. , 1.5])
     """
     _above_zero(interval)
     return _elementwise("sqrt", np.sqrt, x, interval, degree, error)
@@ -98,6 +106,10 @@ def reciprocal(x: Any, interval: Interval, degree: int | None = None, *, error: 
 
     Raises `InputError` for an interval or a degree that is none and for elements outside,
     `UnsupportedError` for what is not real.
+
+    >>> ctx = sd.context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> ctx.decrypt(sd.reciprocal(ctx.encrypt([1.0, 2.5]), (1, 3), degree=7)).round(2)
+    array([1. , 0.4])
     """
     _above_zero(interval)
     return _elementwise("reciprocal", np.reciprocal, x, interval, degree, error)
@@ -108,6 +120,10 @@ def sigmoid(x: Any, interval: Interval, degree: int | None = None, *, error: flo
 
     Raises `InputError` for an interval or a degree that is none and for elements outside,
     `UnsupportedError` for what is not real.
+
+    >>> ctx = sd.context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> ctx.decrypt(sd.sigmoid(ctx.encrypt([0.0, 1.0]), (-1, 1), degree=5)).round(2)
+    array([0.5 , 0.73])
     """
     return _elementwise("sigmoid", _logistic, x, interval, degree, error)
 
@@ -117,6 +133,10 @@ def tanh(x: Any, interval: Interval, degree: int | None = None, *, error: float 
 
     Raises `InputError` for an interval or a degree that is none and for elements outside,
     `UnsupportedError` for what is not real.
+
+    >>> ctx = sd.context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> ctx.decrypt(sd.tanh(ctx.encrypt([0.5, 1.0]), (-1, 1), degree=7)).round(2)
+    array([0.46, 0.76])
     """
     return _elementwise("tanh", np.tanh, x, interval, degree, error)
 
@@ -126,6 +146,10 @@ def log(x: Any, interval: Interval, degree: int | None = None, *, error: float |
 
     Raises `InputError` for an interval or a degree that is none and for elements outside,
     `UnsupportedError` for what is not real.
+
+    >>> ctx = sd.context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> ctx.decrypt(sd.log(ctx.encrypt([2.0, 2.5]), (1, 3), degree=7)).round(2)
+    array([0.69, 0.92])
     """
     _above_zero(interval)
     return _elementwise("log", np.log, x, interval, degree, error)
@@ -136,6 +160,13 @@ def relu(x: Any, interval: Interval, degree: int | None = None, *, error: float 
 
     Raises `InputError` for an interval or a degree that is none and for elements outside,
     `UnsupportedError` for what is not real.
+
+    A polynomial is never close to the corner: this one is up to 0.05 away.
+
+    >>> ctx = sd.context(depth=2, tile=4, security="insecure")  # no security: quick to try
+    >>> y = ctx.decrypt(sd.relu(ctx.encrypt([-1.0, 1.0]), (-1, 1), degree=7))
+    >>> bool(np.abs(y - [0, 1]).max() < 0.06)
+    True
     """
     if not isinstance(x, ArrayOperators):
         inside(x, interval, "relu")
@@ -162,6 +193,10 @@ def maximum(
 
     Raises `UnsupportedError` for encrypted numbers without a bound, `InputError` for a bound or a degree that
     is none and for differences over the bound, `ShapeError` for shapes that do not go together.
+
+    >>> ctx = sd.bits(parameters="insecure_test")  # no security: quick to try
+    >>> ctx.decrypt(sd.maximum(ctx.encrypt(np.uint8([3, 9])), 5))
+    array([5, 9], dtype=uint8)
     """
     if any(isinstance(v, EncryptedBits) for v in (x, y)):
         return _bits_array.maximum(x, y)
@@ -186,6 +221,10 @@ def minimum(
 
     Raises `UnsupportedError` for encrypted numbers without a bound, `InputError` for a bound or a degree that
     is none and for differences over the bound, `ShapeError` for shapes that do not go together.
+
+    >>> ctx = sd.bits(parameters="insecure_test")  # no security: quick to try
+    >>> ctx.decrypt(sd.minimum(ctx.encrypt(np.uint8([3, 9])), 5))
+    array([3, 5], dtype=uint8)
     """
     if any(isinstance(v, EncryptedBits) for v in (x, y)):
         return _bits_array.minimum(x, y)
@@ -206,6 +245,11 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
     Raises `ShapeError` for shapes that do not go together, `UnsupportedError` for a condition of encrypted
     real numbers.
+
+    >>> ctx = sd.bits(parameters="insecure_test")  # no security: quick to try
+    >>> age = ctx.encrypt(np.uint8([17, 42]))
+    >>> ctx.decrypt(sd.where(age >= 18, 12, 5)).tolist()
+    [5, 12]
     """
     if any(isinstance(v, EncryptedBits) for v in (condition, x, y)):
         return _bits_array.where(condition, x, y)
@@ -224,6 +268,11 @@ def sign(
 
     Raises `InputError` for a gap that is not between 0 and `max_abs`, a degree that is none and for
     elements over `max_abs`, `UnsupportedError` for what is not real.
+
+    >>> ctx = sd.context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> y = ctx.decrypt(sd.sign(ctx.encrypt([-0.5, 1.0]), gap=0.4, max_abs=1, degree=7))
+    >>> bool(np.abs(y - [-1, 1]).max() < 0.1)
+    True
     """
     return _elementwise("sign", np.sign, x, _both(gap, max_abs), degree, error)
 
@@ -243,6 +292,12 @@ def greater(
 
     Raises `InputError` for a gap that is not between 0 and `max_abs`, a degree that is none and for
     elements over `max_abs`, `UnsupportedError` for what is not real.
+
+    >>> ctx = sd.context(depth=2, tile=4, security="insecure")  # no security: quick to try
+    >>> x, y = ctx.encrypt([0.9, 0.1]), ctx.encrypt([0.2, 0.8])
+    >>> found = ctx.decrypt(sd.greater(x, y, gap=0.5, max_abs=2, degree=15))
+    >>> (found > 0.5).tolist()
+    [True, False]
     """
     return _elementwise("step", lambda t: np.heaviside(t, 0.5), x - y, _both(gap, max_abs), degree, error)
 

@@ -70,6 +70,10 @@ class Index(Travels):
 
     Raises `PlanError` for a gap that is too narrow, with one that is not; `InputError` for numbers that
     make no sense.
+
+    >>> index = sd.Index(d=64, above=0.8, rows=1000, gap=(0.7, 0.9), insecure=9)  # no security: quick to try
+    >>> index.gap
+    (0.7, 0.9)
     """
 
     def __init__(

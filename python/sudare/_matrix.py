@@ -204,6 +204,11 @@ class Encrypted(ArrayOperators, Travels):
     and NumPy's functions of these, as its plan says, and read by `decrypt`. The values of a plan travel by
     `save` and `sudare.load`, or `to_bytes` and `from_bytes`, and pickle for your own processes; what was
     read computes again with `server.bind(x)`, or together with a matrix that is bound.
+
+    >>> ctx = sd.context(depth=1, tile=4, security="insecure")  # no security: quick to try
+    >>> x = ctx.encrypt([[1, 2], [3, 4]])
+    >>> x.shape, ctx.decrypt(x[:, 1] + 1).round(3).tolist()
+    ((2, 2), [3.0, 5.0])
     """
 
     _core: Core

@@ -123,6 +123,14 @@ def compile(  # noqa: A001
     Raises `UnsupportedError`, which names all layers that cannot be computed and what to write instead;
     `PlanError` for a wish that nothing satisfies, with what would do; `FormatError` for a damaged file;
     `ShapeError` and `InputError` for examples that are none.
+
+    >>> X = np.sin(np.arange(120.0)).reshape(40, 3)
+    >>> model = compile([Dense(np.eye(3, 2))], example=X, error=1e-2)
+    >>> client = sd.Client(model.plan)
+    >>> server = client.server(model)
+    >>> answers = client.decrypt(server.run(client.encrypt(X[:2])))
+    >>> bool(np.abs(answers - model.polynomial(X[:2])).max() < 1e-2)
+    True
     """
     name = type(model).__name__
     wanted = _Wanted(
@@ -339,7 +347,14 @@ class ModelPlan(Travels):
 
 
 class CompiledModel(Travels):
-    """A model with its weights and its plan: what `compile` gives, and a server computes with."""
+    """A model with its weights and its plan: what `compile` gives, and a server computes with.
+
+    >>> X = np.sin(np.arange(120.0)).reshape(40, 3)
+    >>> model = sd.compile([sd.Dense(np.eye(3, 2))], example=X, error=1e-2)
+    >>> client = sd.Client(model.plan)
+    >>> model.predict(client, client.server(model), X[:2]).shape
+    (2,)
+    """
 
     def __init__(self, core: _core.Model, classes: NDArray[Any] | None = None) -> None:
         self._core, self._classes = core, classes

@@ -30,6 +30,11 @@ class Moments(Travels):
 
     Each comes with a bound on its error, which follows from the table's size and the bounds of the
     columns, and from the noise of a release. `save` writes them for `sudare.load`, not encrypted.
+
+    >>> client = sd.Client(sd.table((4, 2), max_abs=10))
+    >>> moments = client.decrypt(client.server().moments(client.encrypt(np.arange(8.0).reshape(4, 2))))
+    >>> moments.mean.round(3)
+    array([3., 4.])
     """
 
     rows: int

@@ -36,6 +36,12 @@ class Plan(Travels):
     `print(plan)` shows the scheme, its parameters, the method, keys, sizes, time and what else was
     considered. A plan travels as JSON: `save` and `sudare.load`, `to_json` and `from_json`. It pickles for
     your own processes.
+
+    >>> plan = sd.plan(lambda A, B: A @ B, A=sd.spec((2, 3)), B=sd.spec((3, 2)), error=1e-4)
+    >>> plan.error <= 1e-4, plan.summary["security_bits"] >= 128
+    (True, True)
+    >>> sd.Plan.from_json(plan.to_json()) == plan
+    True
     """
 
     def __init__(self, core: _core.Plan, traced: Traced | None = None) -> None:
@@ -301,6 +307,10 @@ def plan(
     was made, computing it again gives a value that nothing can be done with; elsewhere it is refused.
 
     Raises `PlanError` with what the nearest miss would need.
+
+    >>> plan = plan(lambda A, B: A @ B, A=sd.spec((2, 3)), B=sd.spec((3, 2)), error=1e-4)
+    >>> plan.error <= 1e-4
+    True
     """
     own = {"error": error, "batch": batch, "threads": threads, "memory": memory}
     for name, value in {**own, "parties": parties, "threshold": threshold}.items():

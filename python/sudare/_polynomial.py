@@ -42,6 +42,10 @@ class Polynomial:
 
     Called with plain numbers or arrays in its interval it gives what encrypted ones would; others are
     refused by an `InputError`.
+
+    >>> p = sd.fit(np.exp, (-1, 1), degree=7)
+    >>> bool(abs(p(0.5) - np.exp(0.5)) <= p.error < 1e-6)
+    True
     """
 
     def __init__(self, core: _core.Polynomial, function: Any, *, stated: bool = False) -> None:
@@ -143,7 +147,7 @@ def fit(
     >>> exp
     <sudare polynomial of degree 7 on [-1, 1] within 2.0e-07, 3 levels>
     >>> sign = fit(np.sign, [(-1, -0.1), (0.1, 1)], degree=15)
-    >>> bool(abs(sign(0.3) - 1) <= sign.error < 0.07)
+    >>> bool(abs(sign(0.3) - 1) <= sign.error < 0.13)
     True
     """
     if not callable(function):

@@ -37,6 +37,13 @@ class Server(KeyedServer[_core.Server]):
 
     It travels by `save` and `sudare.load`, or `to_bytes` and `from_bytes`, and pickles for your own
     processes.
+
+    >>> plan = sd.plan(lambda A, B: A @ B, A=sd.spec((2, 3)), B=sd.spec((3, 2)), error=1e-4)
+    >>> client = sd.Client(plan)
+    >>> there = sd.Server.from_bytes(plan, client.server().to_bytes())   # on another machine
+    >>> x, y = client.encrypt(np.ones((2, 3)), "A"), client.encrypt(np.eye(3, 2), "B")
+    >>> client.decrypt(there.bind(x) @ y).shape
+    (2, 2)
     """
 
     def __init__(self, core: _core.Server, plan: Plan | None) -> None:
@@ -174,6 +181,14 @@ class Client(SecretHolder[_core.Client]):
     `threads` work for it and for its server (0: one for each processor). The client of an `Index` is an
     `IndexClient`, that of a `ModelPlan` a `ModelClient`, that of a `learn.Plan` a `learn.Client`, which type
     checkers want by these names.
+
+    >>> plan = sd.plan(lambda A, B: A @ B, A=sd.spec((2, 3)), B=sd.spec((3, 2)), error=1e-4)
+    >>> client = sd.Client(plan)
+    >>> server = client.server()
+    >>> C = client.encrypt(np.ones((2, 3)), "A") @ client.encrypt(np.eye(3, 2), "B")
+    >>> client.decrypt(C).round(3)
+    array([[1., 1.],
+           [1., 1.]])
     """
 
     _again = "Client.from_secret_bytes(plan, data)"
@@ -327,6 +342,13 @@ class PublicClient(Travels):
 
     Made by `client.public()`, and from its bytes (or their file) on another machine. Statistics are planned
     for the noise of the secret key's encryptions, and have none.
+
+    >>> plan = sd.plan(lambda A, B: A @ B, A=sd.spec((2, 3)), B=sd.spec((3, 2)), error=1e-4)
+    >>> client = sd.Client(plan)
+    >>> friend = sd.PublicClient(plan, client.public().to_bytes())
+    >>> x, y = friend.encrypt(np.ones((2, 3)), "A"), friend.encrypt(np.eye(3, 2), "B")
+    >>> client.decrypt(client.server().bind(x) @ y).shape
+    (2, 2)
     """
 
     def __init__(self, plan: Plan, public: Source, *, threads: int = 0) -> None:

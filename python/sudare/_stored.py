@@ -358,6 +358,14 @@ def open_store(
     ("8 GB").
 
     Raises `FormatError` for a folder that is none or is damaged, `UnsupportedError` for `memory` of a matrix.
+
+    >>> f, A, B = lambda A, B: A @ B, sd.spec((2, 3)), sd.spec((3, 2))
+    >>> plan = sd.plan(f, A=A, B=B, error=1e-4, method="coefficient")
+    >>> client = sd.Client(plan)
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.sudare")
+    >>> stored = sd.store(path, np.ones((2, 3)), client=client, name="A")
+    >>> sd.open(path, server=client.server()).shape
+    (2, 3)
     """
     from ._index import IndexServer
 
@@ -380,6 +388,13 @@ def store(
 
     Raises `PlanError` for an input that the plan has not, `ShapeError` for another shape,
     `UnsupportedError` for what is no matrix of a plan.
+
+    >>> f, A, B = lambda A, B: A @ B, sd.spec((2, 3)), sd.spec((3, 2))
+    >>> plan = sd.plan(f, A=A, B=B, error=1e-4, method="coefficient")
+    >>> client = sd.Client(plan)
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.sudare")
+    >>> sd.store(path, np.ones((2, 3)), client=client, name="A").shape
+    (2, 3)
     """
     target = os.fspath(path)
     if isinstance(x, Encrypted):

@@ -60,6 +60,11 @@ class EncryptedText(Opaque):
     `==` and `!=` with other encrypted texts, with a text or an array of them give encrypted booleans and
     broadcast as NumPy's do. Everybody sees how many there are, and how long they may be. `words` are the
     numbers that travel; `EncryptedText(words, length)` are the texts again.
+
+    >>> ctx = sd.bits(parameters="insecure_test")  # no security: quick to try
+    >>> names = ctx.encrypt_text(["Ada", "Emmy"], length=8)
+    >>> ctx.decrypt(names == "Emmy").tolist()
+    [False, True]
     """
 
     def __init__(self, words: EncryptedBits, length: int) -> None:

@@ -7,13 +7,18 @@ that it calls raise, as far as they are called by a name that only one of them h
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import inspect
+import os
 import re
+import tempfile
 from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 import sudare as sd
 from sudare import _errors, genome, learn
@@ -110,3 +115,25 @@ def test_says_what_it_does(key: str) -> None:
 def test_says_what_it_raises(key: str) -> None:
     text = inspect.getdoc(PUBLIC[key]) or ""
     assert re.search(r"\b[Rr]aises\b", text) or text.startswith("Refused"), sorted(refusing()[key])
+
+
+MODULES = [
+    f"sudare.{path.relative_to(PACKAGE).with_suffix('').as_posix().replace('/', '.')}" for path in FILES
+]
+EXAMPLES = [
+    test
+    for module in map(importlib.import_module, MODULES)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module)
+    if test.examples
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda test: test.name)
+def test_examples(example: doctest.DocTest, tmp_path: Path) -> None:
+    """Every example of a docstring runs as printed, after `import numpy as np, sudare as sd`."""
+    example.globs |= {"np": np, "sd": sd, "os": os, "tempfile": tempfile, "folder": str(tmp_path)}
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_the_most_used_have_examples() -> None:
+    assert len(EXAMPLES) >= 50, len(EXAMPLES)

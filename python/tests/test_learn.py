@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import importlib.util
 import io
@@ -430,13 +429,6 @@ def test_names_of_columns(diabetes: Fit) -> None:
     assert np.allclose(model.predict(frame), learn.Ridge().fit(frame, y).predict(frame), atol=1e-3)
     with pytest.raises(sd.ShapeError, match="Feature names unseen at fit time"):
         model.predict(frame.rename(columns={"c1": "other"}))
-
-
-@pytest.mark.parametrize("name", ["sudare.learn", "sudare.learn._linear"])
-def test_examples_of_docstrings(name: str) -> None:
-    result = doctest.testmod(importlib.import_module(name))
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 def test_scikit_learn_is_not_loaded() -> None:

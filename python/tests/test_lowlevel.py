@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import doctest
 import inspect
 import os
 import re
@@ -504,11 +503,3 @@ def test_names_are_rusts() -> None:
     # and the JSON of parameters, which Rust names by their scheme.
     own = {"nbytes", "not_", "releases_left", "predicted_bits", "from_json", "to_json"}
     assert {name.split(".")[-1] for name in members() if not name.endswith("__new__")} - rust == own
-
-
-@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
-def test_first_lines(module: Any) -> None:
-    """The examples of the modules' docstrings."""
-    result = doctest.testmod(module)
-    assert result.attempted > 3
-    assert result.failed == 0
