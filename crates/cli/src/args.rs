@@ -10,17 +10,17 @@ use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
 use sudare_rlwe::release::ReleasePolicy;
 
-/// Products of encrypted matrices in files.
+/// Computes on encrypted matrices, integers, vectors and genomes in files.
 #[derive(Debug, Parser)]
 #[command(name = "sudare", version, about, after_help = EXIT_CODES, propagate_version = true)]
 pub struct Args {
-    /// Threads to work on; 0 takes all processors
+    /// Use N threads; 0 takes all processors
     #[arg(long, global = true, default_value_t = 0, value_name = "N")]
     pub threads: usize,
-    /// No tables, sizes or progress; errors alone
+    /// Print errors only: no tables, sizes or progress
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Replace files that are there; what a key encrypted is lost with it
+    /// Replace existing files; what a replaced key encrypted is lost
     #[arg(long, global = true)]
     pub force: bool,
     #[command(subcommand)]
@@ -31,13 +31,13 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  an error of sudare itself
-  2  wrong use of the command line
+  2  wrong use of the command line, or an output file that exists
   3  bad input data: not finite, over the planned bound, another shape, not a matrix file
   4  a key, plan or parameter set that does not belong to the others, or a missing key
   5  a damaged file, or one that is not what it should be
   6  no plan satisfies what is asked for
   7  reading or writing failed
-After an error no output file was written or changed. A file that is there is replaced only with --force.
+After an error no output file was written or changed. An existing file is replaced only with --force.
 Where a file is wanted, - is standard input or standard output; matrices go there as .csv, and come from there as either.";
 
 /// What `keygen` makes: the secret key, the public key and the evaluation keys.
@@ -59,27 +59,27 @@ pub enum Command {
     Decrypt(Decrypt),
     /// Say what a file is: a plan, a key, an encrypted value, a matrix, a panel
     Info(Info),
-    /// Encrypted integers and booleans: compare, choose, add, exactly
+    /// Compute exactly with encrypted integers and booleans: compare, choose, add
     #[command(subcommand)]
     Bits(Bits),
     /// Print the completions of a shell: source <(sudare completion bash)
     Completion(Completion),
     /// Write the manual pages into a folder: man -l FOLDER/sudare.1
     Man(Manual),
-    /// Measure this machine for the planner's prices, and keep the figures
+    /// Measure how fast this machine is, for the planner's estimates
     Calibrate(Calibrate),
-    /// Private searches in haplotype panels
+    /// Search haplotype panels in private
     #[command(subcommand)]
     Genome(Genome),
-    /// Encrypted search among vectors
+    /// Search among encrypted vectors
     #[command(subcommand)]
     Index(Index),
-    /// Keys that several parties hold together: any so many of them decrypt, nobody alone
+    /// Share one key among several parties: any T of them decrypt together, and nobody alone
     #[command(subcommand)]
     Party(Party),
-    /// Compute for others over HTTP, without any secret key
+    /// Serve others over HTTP: computes, and holds no secret key
     Serve(Serve),
-    /// Tokens of the tenants of `sudare serve`
+    /// Add, list and remove the tokens of tenants of `sudare serve`
     #[command(subcommand)]
     Token(Tokens),
     /// Ask whether a `sudare serve` answers and takes requests
@@ -133,7 +133,7 @@ pub struct Plan {
     /// Rows and columns of the right matrix
     #[arg(long, value_parser = shape, value_name = "RxC", requires = "left")]
     pub right: Option<(usize, usize)>,
-    /// Statistics of a table of so many rows and columns, as 569x30, instead of a product
+    /// Plan statistics of a table instead of a product; its rows and columns, as 569x30
     #[arg(long, value_parser = shape, value_name = "RxC", conflicts_with_all = ["left", "right", "expression", "plain", "integers", "batch", "error"])]
     pub table: Option<(usize, usize)>,
     /// The matrices hold integers, and the product is exact: no error or release
@@ -143,10 +143,10 @@ pub struct Plan {
     /// column of a table
     #[arg(long, value_delimiter = ',', num_args = 1.., value_name = "X", default_value = "1")]
     pub max_abs: Vec<f64>,
-    /// An expression instead of one product: a file {"inputs": …, "nodes": …, "output": …}; exact where its inputs have "integers"
+    /// Plan an expression instead of one product; the file holds {"inputs": …, "nodes": …, "output": …}. It is exact if its inputs have "integers"
     #[arg(long, value_name = "FILE", conflicts_with_all = ["left", "right", "max_abs", "plain"])]
     pub expression: Option<PathBuf>,
-    /// This matrix is no secret: the server gets it unencrypted
+    /// This matrix is public: the server gets it unencrypted
     #[arg(long, value_parser = ["left", "right"])]
     pub plain: Option<String>,
     /// Largest absolute error of a result element
@@ -162,19 +162,19 @@ pub struct Plan {
     /// hides their errors, as 10 or 10,30 [default bits: 30]. --error is then that of a released result
     #[arg(long, value_parser = release, value_name = "COUNT[,BITS]")]
     pub release: Option<ReleasePolicy>,
-    /// So many parties hold the key together (see `sudare party`); every decryption is a release
+    /// N parties hold the key together (see `sudare party`); every decryption is a release
     #[arg(long, value_name = "N", requires_all = ["threshold", "release"])]
     pub parties: Option<u32>,
-    /// How many of the parties decrypt
+    /// T of the parties decrypt together
     #[arg(long, value_name = "T", requires = "parties")]
     pub threshold: Option<u32>,
-    /// Only this method
+    /// Consider this method alone
     #[arg(long, value_name = "NAME")]
     pub method: Option<String>,
-    /// Results of few bytes that still have the wanted error, for more time and keys
+    /// Make results of few bytes that still have the wanted error, for more time and keys
     #[arg(long, conflicts_with = "table")]
     pub compact: bool,
-    /// Most memory of the server, as 8GB or 512MB [default: all of this machine's]
+    /// The most memory that the server may take, as 8GB or 512MB [default: all of this machine's]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub memory: Option<u64>,
     /// Print the plan's figures as JSON
@@ -210,7 +210,7 @@ pub struct Encrypt {
     /// see `decrypt --rows` and `--columns`
     #[arg(value_name = "MATRIX")]
     pub matrix: PathBuf,
-    /// Into a store, a folder of blocks that a product larger than memory reads
+    /// Write a store: a folder of blocks, for products larger than memory
     #[arg(long)]
     pub store: bool,
     #[command(flatten)]
@@ -228,7 +228,7 @@ pub struct Matmul {
     /// eval.keys
     #[arg(long, value_name = "KEYS")]
     pub keys: PathBuf,
-    /// Keys stay in their file; most of them that are held beyond what is in use, as 2GB
+    /// Read keys from their file as they are needed, and hold at most SIZE of unused ones, as 2GB
     #[arg(long, value_parser = size, value_name = "SIZE", conflicts_with = "server")]
     pub keys_memory: Option<u64>,
     /// The left matrix: encrypted, or a matrix file if the plan has it plain
@@ -237,10 +237,10 @@ pub struct Matmul {
     /// The right matrix
     #[arg(value_name = "RIGHT")]
     pub right: PathBuf,
-    /// Of two stores: the memory that the product may take, as 8GB; it goes to a store too
+    /// The memory that a product of two stores may take, as 8GB; the product is a store too
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub memory: Option<u64>,
-    /// Of two stores: go on with a work that was interrupted
+    /// Go on with an interrupted product of two stores
     #[arg(long, requires = "memory")]
     pub resume: bool,
     #[command(flatten)]
@@ -260,7 +260,7 @@ pub struct Run {
     /// eval.keys
     #[arg(long, value_name = "KEYS")]
     pub keys: PathBuf,
-    /// Keys stay in their file; most of them that are held beyond what is in use, as 2GB
+    /// Read keys from their file as they are needed, and hold at most SIZE of unused ones, as 2GB
     #[arg(long, value_parser = size, value_name = "SIZE", conflicts_with = "server")]
     pub keys_memory: Option<u64>,
     /// The encrypted inputs in any order; an input that the plan has plain as NAME=FILE
@@ -286,17 +286,17 @@ pub struct Decrypt {
     /// The encrypted result
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
-    /// Others will see the matrix: noise hides its error. Counts in the key's file; the plan needs
+    /// Others will see the matrix, so noise hides its error. The key's file counts this; the plan needs
     /// --release as well
     #[arg(long)]
     pub release: bool,
-    /// Nobody else will see the matrix: no noise hides its error. To be said where the plan has --release
+    /// Nobody else will see the matrix, so no noise hides its error. Needed if the plan has --release
     #[arg(long, conflicts_with = "release")]
     pub private: bool,
-    /// The .csv file whose names of rows the result's rows get
+    /// Take the names of the result's rows from this .csv file
     #[arg(long, value_name = "FILE")]
     pub rows: Option<PathBuf>,
-    /// The .csv file whose names of columns the result's columns get
+    /// Take the names of the result's columns from this .csv file
     #[arg(long, value_name = "FILE")]
     pub columns: Option<PathBuf>,
     #[command(flatten)]
@@ -309,21 +309,21 @@ pub struct Decrypt {
 /// How .csv files are written. Lines that begin with # are comments.
 #[derive(Clone, Debug, Default, Arguments)]
 pub struct Csv {
-    /// What stands between the columns of .csv files: one character, tab or space [default: what the file has; in a
+    /// The separator of columns in .csv files: one character, tab or space [default: what the file has; in a
     /// result a comma, and a tab in one that ends in .tsv]
     #[arg(long, value_parser = separator, value_name = "CHAR")]
     pub separator: Option<u8>,
-    /// The numbers of .csv files have a decimal comma
+    /// Numbers in .csv files have a decimal comma
     #[arg(long)]
     pub decimal_comma: bool,
-    /// The first column of .csv files has the rows' names, though they are numbers
+    /// The first column of .csv files holds the rows' names, even if they are numbers
     #[arg(long)]
     pub index: bool,
 }
 
 #[derive(Debug, Arguments)]
 pub struct Info {
-    /// Any file of sudare's
+    /// Any file that sudare wrote, or a matrix
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Print it as JSON: a list of the objects in the file

@@ -50,7 +50,9 @@ pub enum ExactError {
         modulus: u64,
     },
     /// Slots asked of a plaintext modulus that has none.
-    #[error("plaintext modulus {modulus} has no slots at N = {degree}: it is no prime ≡ 1 modulo N; use coefficients")]
+    #[error(
+        "plaintext modulus {modulus} has no slots at N = {degree}: it is no prime ≡ 1 modulo 2N; take such a prime, or use coefficients"
+    )]
     NoSlots {
         /// The plaintext modulus.
         modulus: u64,

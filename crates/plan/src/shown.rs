@@ -193,8 +193,8 @@ impl fmt::Display for Plan {
                 s.depth
             ),
         )?;
-        let special = if literal.p_bits.is_empty() { "none".into() } else { primes(&literal.p_bits) };
-        row("primes", format!("{} | {special} bits{}", primes(&literal.q_bits), scale(self)))?;
+        let special = if literal.p_bits.is_empty() { String::new() } else { format!(" | {}", primes(&literal.p_bits)) };
+        row("primes", format!("{}{special} bits{}", primes(&literal.q_bits), scale(self)))?;
         for (name, value) in figures.details() {
             row(name, value)?;
         }

@@ -41,7 +41,9 @@ pub enum RingError {
         order: u64,
     },
     /// There are fewer primes of this size than were asked for.
-    #[error("there are not {count} primes of {bits} bits that are 1 modulo {order}")]
+    #[error(
+        "{count} primes of {bits} bits that are 1 modulo {order} do not exist; take fewer, or other sizes of up to 61 bits"
+    )]
     TooFewPrimes {
         /// Bits wanted.
         bits: u32,

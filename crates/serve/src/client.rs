@@ -65,7 +65,9 @@ pub enum RemoteError {
     #[error("the server refused: {0}")]
     Refused(Problem),
     /// There is no way to the server.
-    #[error("{url}: {reason}; check the address, the certificate, and whether the server runs")]
+    #[error(
+        "{url}: {reason}; check the address, whether the server runs, and its certificate: --ca (in Python ca=) names one that no public authority signed"
+    )]
     Unreachable {
         /// The server.
         url: String,
@@ -84,7 +86,9 @@ pub enum RemoteError {
     #[error("{0}")]
     Address(String),
     /// An answer that is none of the protocol.
-    #[error("the server's answer makes no sense: {0}; is it a sudare server of this release?")]
+    #[error(
+        "the server's answer makes no sense: {0}; is it a sudare server of this release, and is its address https:// or http://?"
+    )]
     Answer(String),
     /// A file of the client's own.
     #[error("reading or writing failed: {0}")]

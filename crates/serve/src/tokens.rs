@@ -128,7 +128,10 @@ impl Tokens {
             let wrong = |why: String| ServeError::new(ErrorKind::Format, format!("line {}: {why}", at + 1));
             let entry = read.map_err(|e| wrong(e.to_string()))?;
             if out.iter().any(|other| (&other.tenant, &other.name) == (&entry.tenant, &entry.name)) {
-                return Err(wrong(format!("{} has another token of the name {}", entry.tenant, entry.name)));
+                return Err(wrong(format!(
+                    "{} has another token of the name {}; give each a name of its own",
+                    entry.tenant, entry.name
+                )));
             }
             out.push(entry);
         }

@@ -455,7 +455,7 @@ fn input_called(plan: &Plan, name: &str) -> Result<usize, MatrixError> {
         let names: Vec<&str> = expr.inputs().iter().map(|i| i.name.as_str()).collect();
         MatrixError::NotPlanned {
             operation: "an input of this name",
-            planned: format!("the inputs are {}", names.join(", ")),
+            planned: format!("it is {name}, and the inputs are {}", names.join(", ")),
         }
     })
 }

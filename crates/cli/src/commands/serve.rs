@@ -56,6 +56,10 @@ pub fn health(a: &Health) -> Result<(), CliError> {
 }
 
 pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
+    if !a.tokens.exists() {
+        let words = "there is no such file; `sudare token add` makes it";
+        return Err(CliError::new(ErrorKind::Io, words).in_file(&a.tokens));
+    }
     let (tokens, tls) = changeable(a)?;
     if tokens.entries().is_empty() {
         let words = "there is no token; make one with `sudare token add`";

@@ -19,70 +19,70 @@ pub const MAX_TEXT: u64 = 1 << 20;
 pub enum LogFormat {
     /// A moment, what happened, and NAME=VALUE
     Text,
-    /// An object of JSON a line
+    /// One JSON object a line
     Json,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct Serve {
-    /// Where it listens; port 0 takes any that is free
+    /// Listen on this address; port 0 takes any free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8443")]
     pub listen: SocketAddr,
-    /// The folder for objects and jobs
+    /// Keep objects and jobs in this folder
     #[arg(long, value_name = "FOLDER")]
     pub data: PathBuf,
-    /// Tenants and the hashes of their tokens, as `sudare token add` writes them; read again on SIGHUP, as are the files
-    /// of TLS
+    /// Tenants and the hashes of their tokens, as `sudare token add` writes them. SIGHUP reads it again, and the files of
+    /// TLS too
     #[arg(long, value_name = "FILE")]
     pub tokens: PathBuf,
-    /// The server's certificate and those above it, PEM
+    /// The server's certificate and the certificates above it, PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// The certificate's key, PEM; only the server's user and group may read it
+    /// The certificate's private key, PEM; only the server's user and group may read it
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Clients show a certificate of one of these authorities, beside their token
+    /// Clients must show a certificate of one of these authorities, besides their token
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub client_ca: Option<PathBuf>,
-    /// Listen without TLS on an address that others reach: a proxy in front has it, and says in X-Forwarded-For who asks
+    /// Listen without TLS on an address that others reach: a proxy in front has TLS, and names the client in X-Forwarded-For
     #[arg(long, conflicts_with = "tls_cert")]
     pub behind_proxy: bool,
-    /// A haplotype panel to search in, under a name
+    /// Offer a haplotype panel for searches under a name
     #[arg(long, value_name = "NAME=FILE", value_parser = panel)]
     pub panel: Vec<(String, PathBuf)>,
-    /// Products that the work for each start in a panel is padded to, as `genome panel class` counts them for the longest
+    /// Pad the work for each start in a panel to so many products, as `genome panel class` counts them for the longest
     /// window; or the least and the most that clients may ask for
     #[arg(long, value_name = "NAME=LEAST[-MOST]", value_parser = padding)]
     pub pad: Vec<(String, Padding)>,
-    /// Jobs that run at once, each on all --threads; with 0 they are accepted and wait for the next start
+    /// Run N jobs at once, each on all --threads; with 0 jobs are accepted and wait for the next start
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub jobs: usize,
-    /// Jobs that wait or run, of all tenants
+    /// The most jobs of all tenants that wait or run
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub queue: usize,
-    /// Most bytes of a tenant's objects, results and records of jobs
+    /// The most bytes of a tenant's objects, results and job records
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "64GB")]
     pub storage: u64,
-    /// Most bytes of keys that stay in memory between jobs, and most that the operands of a job take there
+    /// The most bytes of keys that stay in memory between jobs; also the most that the operands of a job take
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "4GB")]
     pub memory: u64,
-    /// Most seconds that a job runs
+    /// The most seconds that a job may run
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     pub job_seconds: u64,
-    /// Days that unused objects and ended jobs are kept
+    /// Keep unused objects and ended jobs for this many days
     #[arg(long, value_name = "DAYS", default_value_t = 7)]
     pub keep: u64,
-    /// Figures for Prometheus at http://HOST:PORT/metrics, and whether it runs at /healthz
+    /// Serve figures for Prometheus at http://HOST:PORT/metrics, and a health check at /healthz
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Requests and ends of jobs are appended to this file; opened again on SIGHUP [default: standard error]
+    /// Append requests and ends of jobs to this file; SIGHUP opens it again [default: standard error]
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// How the log is written; the audit is JSON always
+    /// The format of the log; the audit is always JSON
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     pub log_format: LogFormat,
-    /// Who sent, computed, fetched and removed what goes to the end of this file; what cannot be written there is
-    /// refused. Opened again on SIGHUP
+    /// Append who sent, computed, fetched and removed what to this file. A request is refused if its line cannot be
+    /// written. SIGHUP opens the file again
     #[arg(long, value_name = "FILE")]
     pub audit: Option<PathBuf>,
 }
@@ -99,17 +99,18 @@ pub enum Tokens {
 
 #[derive(Debug, Args)]
 pub struct AddToken {
-    /// Whose it is: lower-case letters, digits, hyphens, underscores
+    /// The tenant's name: lower-case letters, digits, hyphens, underscores
     #[arg(value_name = "TENANT")]
     pub tenant: String,
-    /// The server's file of tokens, which gets a line with the token's hash
+    /// The server's file of tokens; a line with the token's hash is added. Only its writer can read it: write it as the
+    /// server's user
     #[arg(long, value_name = "FILE")]
     pub tokens: PathBuf,
-    /// What it is called among the tenant's, in logs and for `remove` [default: the first digits of its hash]
+    /// The token's name, for logs and for `remove` [default: the first digits of its hash]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// When it ends: after a time, as 90d or 12h, or at a moment of UTC, as 2030-01-31 or 2030-01-31T12:00:00Z [default:
-    /// never]
+    /// When the token ends: after a time, as 90d or 12h, or at a moment in UTC, as 2030-01-31 or 2030-01-31T12:00:00Z
+    /// [default: never]
     #[arg(long, value_name = "WHEN", value_parser = moment)]
     pub expires: Option<SystemTime>,
 }
@@ -126,10 +127,10 @@ pub struct ListTokens {
 
 #[derive(Debug, Args)]
 pub struct RemoveToken {
-    /// Whose it is
+    /// The tenant's name
     #[arg(value_name = "TENANT")]
     pub tenant: String,
-    /// Its name, as `list` says it
+    /// The token's name, as `list` prints it
     #[arg(value_name = "NAME")]
     pub name: String,
     /// The server's file of tokens
@@ -142,7 +143,7 @@ pub struct Health {
     /// The server, as https://HOST:PORT, or its address for --metrics, as http://127.0.0.1:PORT
     #[arg(value_name = "URL")]
     pub server: String,
-    /// Authorities that the server's certificate is from, instead of the web's, PEM
+    /// The server's own certificate, or its authority's, PEM; needed unless a public authority signed it
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
 }
@@ -156,7 +157,7 @@ pub struct Far {
     /// The tenant's token
     #[arg(long, value_name = "FILE", requires = "server")]
     pub token_file: Option<PathBuf>,
-    /// Authorities that the server's certificate is from, instead of the web's, PEM
+    /// The server's own certificate, or its authority's, PEM; needed unless a public authority signed it
     #[arg(long, value_name = "FILE", requires = "server")]
     pub ca: Option<PathBuf>,
 }
