@@ -36,11 +36,11 @@ const WIDEST_PRIME: u32 = 60;
 const RINGS: std::ops::RangeInclusive<u32> = 12..=17;
 /// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
 /// timed alone: measured.
-const FUSED: f64 = 0.1;
+pub(crate) const FUSED: f64 = 0.1;
 /// A ciphertext for each number is an option where a batch fills a quarter of the slots.
 const EMPTY: usize = 4;
 /// A transform of complex numbers over all slots, in transforms of a limb.
-const EMBEDDING: f64 = 8.0;
+pub(crate) const EMBEDDING: f64 = 8.0;
 
 /// What parameters and a plan are made of.
 pub(crate) struct Making<'m> {

@@ -90,6 +90,14 @@ pub enum ModelError {
         /// What gives it away.
         what: &'static str,
     },
+    /// A score that no row gives.
+    #[error(
+        "the scores of row {row} are over the bound of all that the forest gives: the answer was not computed as the plan says"
+    )]
+    Score {
+        /// Which row.
+        row: usize,
+    },
     /// Objects of another plan, model or key.
     #[error("{what} belongs to another plan, model or key; use those that were made together")]
     Mixed {
@@ -126,7 +134,7 @@ impl Kinded for ModelError {
             Self::Goal { .. } => ErrorKind::Parameters,
             Self::Shape { .. } => ErrorKind::Shape,
             Self::NotFinite { .. } | Self::Range { .. } => ErrorKind::Input,
-            Self::Left { .. } => ErrorKind::Precision,
+            Self::Left { .. } | Self::Score { .. } => ErrorKind::Precision,
             Self::Mixed { .. } => ErrorKind::Mismatch,
         }
     }

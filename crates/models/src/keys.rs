@@ -1,7 +1,7 @@
 //! What a client makes for its server.
 
 use crate::error::ModelError;
-use crate::plan::Plan;
+use crate::shared::Shared;
 use sudare_he::circuits::bootstrapping::BootstrapKeys;
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{EvalKeys, KeySource};
@@ -43,7 +43,7 @@ impl Keys {
     ///
     /// # Errors
     /// [`ModelError::Wire`] for bytes that are no such keys, or belong to other parameters.
-    pub fn from_bytes(plan: &Plan, bytes: &[u8]) -> Result<Self, ModelError> {
+    pub fn from_bytes(plan: &impl Shared, bytes: &[u8]) -> Result<Self, ModelError> {
         let Some(set) = plan.refresh() else {
             return Ok(Self { eval: EvalKeys::from_bytes(plan.params(), bytes)?, bootstrap: None });
         };

@@ -14,6 +14,8 @@
 //! | what is wanted, and what it takes and promises | [`model`], `choice`, [`plan`] |
 //! | files: a plan with the weights that it names | `weights` |
 //! | who owns inputs, who computes, and what travels between them | [`client`], [`server`], [`keys`], [`message`] |
+//! | forests and boosted trees | [`forest`] |
+//! | what plans of both have in common | [`shared`] |
 //!
 //! What is linear between two functions is one sparse matrix; the server multiplies by its diagonals in baby steps and giant steps. The
 //! rooms of the upper half of the table, up to `approximate`, know nothing of encryption but polynomials.
@@ -25,6 +27,7 @@ mod choice;
 mod circuit;
 pub mod client;
 mod error;
+pub mod forest;
 pub mod function;
 pub mod keys;
 mod layout;
@@ -37,6 +40,7 @@ mod placement;
 pub mod plan;
 mod protobuf;
 pub mod server;
+pub mod shared;
 pub mod sparse;
 mod tensor;
 mod weights;
@@ -53,3 +57,4 @@ pub use network::{Dense, Layer, Network};
 pub use noise::Promise;
 pub use plan::{Figures, LayerPlan, Operations, Plan};
 pub use server::Server;
+pub use shared::Shared;

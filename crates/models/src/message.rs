@@ -1,7 +1,7 @@
 //! Requests and answers as they travel: bundles of ciphertexts with a header that says to what they belong.
 
 use crate::error::ModelError;
-use crate::plan::Plan;
+use crate::shared::Shared;
 use serde::{Deserialize, Serialize};
 use sudare_he::ckks::Ciphertext;
 use sudare_rlwe::wire::{Bundle, Wire};
@@ -22,12 +22,17 @@ struct Message {
     examples: usize,
 }
 
-fn name(plan: &Plan) -> String {
+fn name(plan: &impl Shared) -> String {
     blake3::Hash::from_bytes(plan.hash()).to_hex().to_string()
 }
 
 impl Message {
-    fn new(plan: &Plan, answer: bool, examples: usize, ciphertexts: Vec<Ciphertext>) -> Result<Self, ModelError> {
+    fn new(
+        plan: &impl Shared,
+        answer: bool,
+        examples: usize,
+        ciphertexts: Vec<Ciphertext>,
+    ) -> Result<Self, ModelError> {
         let mixed = ModelError::Mixed { what: "an empty message" };
         let about = About { plan: name(plan), answer, examples };
         let (Some(key), Ok(header)) = (ciphertexts.first().map(Ciphertext::key), serde_json::to_vec(&about)) else {
@@ -36,7 +41,7 @@ impl Message {
         Ok(Self { bundle: Bundle::new(plan.params().rlwe(), key, header, ciphertexts)?, examples })
     }
 
-    fn read(plan: &Plan, bytes: &[u8], answer: bool) -> Result<Self, ModelError> {
+    fn read(plan: &impl Shared, bytes: &[u8], answer: bool) -> Result<Self, ModelError> {
         let what = if answer { "the answer" } else { "the request" };
         let bundle = Bundle::<Ciphertext>::from_bytes(plan.params().rlwe(), bytes)?;
         let about: Option<About> = serde_json::from_slice(bundle.application()).ok();
@@ -60,7 +65,7 @@ macro_rules! message {
         pub struct $name(Message);
 
         impl $name {
-            pub(crate) fn new(plan: &Plan, examples: usize, ciphertexts: Vec<Ciphertext>) -> Result<Self, ModelError> {
+            pub(crate) fn new(plan: &impl Shared, examples: usize, ciphertexts: Vec<Ciphertext>) -> Result<Self, ModelError> {
                 Ok(Self(Message::new(plan, $answer, examples, ciphertexts)?))
             }
 
@@ -68,7 +73,7 @@ macro_rules! message {
                 self.0.bundle.ciphertexts()
             }
 
-            pub(crate) fn is_of(&self, plan: &Plan) -> bool {
+            pub(crate) fn is_of(&self, plan: &impl Shared) -> bool {
                 let of: Option<About> = serde_json::from_slice(self.0.bundle.application()).ok();
                 of.is_some_and(|about| about.plan == name(plan))
             }
@@ -90,7 +95,7 @@ macro_rules! message {
             ///
             /// # Errors
             /// [`ModelError::Wire`] for damaged bytes or other parameters; [`ModelError::Mixed`] for those of another plan.
-            pub fn from_bytes(plan: &Plan, bytes: &[u8]) -> Result<Self, ModelError> {
+            pub fn from_bytes(plan: &impl Shared, bytes: &[u8]) -> Result<Self, ModelError> {
                 Ok(Self(Message::read(plan, bytes, $answer)?))
             }
         }

@@ -58,7 +58,7 @@ impl Default for Goal {
 }
 
 impl Goal {
-    fn check(&self) -> Result<(), ModelError> {
+    pub(crate) fn check(&self) -> Result<(), ModelError> {
         let good = |x: f64| x.is_finite() && x > 0.0;
         if !good(self.error) || self.approximation.is_some_and(|x| !good(x)) {
             return goal("an error is a number above zero");

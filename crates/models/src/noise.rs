@@ -23,7 +23,7 @@ use sudare_he::ckks::{EncodeAt, Params, spread};
 use sudare_ring::threads;
 
 /// log2 of the probability that an answer with all its numbers is further away than promised.
-const FAILURE: f64 = -30.0;
+pub(crate) const FAILURE: f64 = -30.0;
 /// Points at which a polynomial's own errors are looked at.
 const POINTS: usize = 65;
 

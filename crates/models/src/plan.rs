@@ -291,7 +291,7 @@ impl Figures {
 }
 
 /// Bytes as a person reads them.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{:.0} KB", bytes as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),

@@ -15,7 +15,7 @@ use sudare_rlwe::Counters;
 use sudare_rlwe::RlweError;
 
 /// Relative difference of two scales that come from one text.
-const SCALES: f64 = 1e-12;
+pub(crate) const SCALES: f64 = 1e-12;
 
 /// Runs a model on the ciphertexts of one key.
 pub struct Server {

@@ -1,6 +1,7 @@
 //! Computing on integers: sums, multiples, tables, products, gates.
 
 use super::coefficients::Coefficients;
+use super::forecast::rotated;
 use super::gate::{Gate, Way};
 use super::table::Table;
 use super::value::{Discrete, Form, check_error, check_modulus, scale};
@@ -154,11 +155,7 @@ impl Evaluator {
             Some(with_keys) => with_keys,
             None => self.ckks(),
         };
-        let sketch = ckks.params().sketch();
-        let scale = scale(self.params(), a.modulus, a.level());
-        let added = [sketch.switching(a.level()), sketch.division(2)];
-        let one = |errors: Errors, noise| errors.plus(Errors::of_noise(sketch.degree(), &noise, scale));
-        let errors = added.into_iter().fold(a.errors, one);
+        let errors = rotated(self.params(), (a.modulus, a.level()), a.errors);
         check_error(operation, errors.bound, a.level())?;
         let parts = a.parts.iter().map(|c| ckks.rotate(c, steps)).collect::<Result<_, _>>()?;
         Discrete::new(operation, parts, a.modulus, a.range, errors)

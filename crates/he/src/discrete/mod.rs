@@ -10,6 +10,7 @@
 //! |---|---|
 //! | the value, encryption and decryption | [`Discrete`], [`Encryptor`], [`Decryptor`] |
 //! | sums, multiples, tables, products | [`Evaluator`], [`Table`] |
+//! | errors before there are keys | [`Forecast`] |
 //! | the 16 gates of two bits | [`Gate`] |
 //! | integers in coefficients, where other schemes meet them | [`Coefficients`] |
 //! | coefficients of BFV and BGV in and out | [`Evaluator::from_exact`], [`Evaluator::to_exact`] |
@@ -51,6 +52,7 @@ mod coefficients;
 mod crypt;
 mod evaluator;
 mod exact;
+mod forecast;
 mod gate;
 mod lwe;
 mod set;
@@ -58,10 +60,12 @@ mod table;
 mod value;
 mod wire;
 
+pub use crate::circuits::bootstrapping::Errors;
 pub use coefficients::{Coefficients, place, turn};
 pub use crypt::{Decryptor, Encryptor};
 pub use evaluator::Evaluator;
 pub use exact::{entry_element, exit_element};
+pub use forecast::{Forecast, packed_scale};
 pub use gate::Gate;
 pub use lwe::{LweBits, LweKeys, LweParams};
 pub use set::DiscreteSet;

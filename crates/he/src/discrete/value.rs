@@ -151,6 +151,11 @@ impl Discrete {
         self.errors.bound
     }
 
+    /// What is known of that distance.
+    pub fn errors(&self) -> Errors {
+        self.errors
+    }
+
     /// How its integers stand.
     pub fn form(&self) -> Form {
         if self.parts.len() == 1 { Form::Packed } else { Form::Split }

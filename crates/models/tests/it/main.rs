@@ -2,6 +2,7 @@
 
 mod encrypted;
 mod files;
+mod forest;
 mod fuzz;
 mod onnx;
 mod operators;

@@ -8,7 +8,7 @@ use sudare_rlwe::noise::{NEGLIGIBLE, Noise, canonical_bound};
 
 /// Errors of N real numbers that stand in real and imaginary parts of slots, or in coefficients.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Errors {
+pub struct Errors {
     /// Bound on each of them.
     pub bound: f64,
     /// Bound on the size of the expected value of each.

@@ -39,7 +39,7 @@ mod tables;
 mod tests;
 mod wire;
 
-pub(crate) use errors::Errors;
+pub use errors::Errors;
 pub use half::{SeriesNoise, SeriesProgram};
 pub use keys::BootstrapKeys;
 pub use noise::PredictedNoise;

@@ -212,6 +212,18 @@ impl Layout {
         self.stc_angle(&self.stc_plans(), modulus, 2.0 * range.powi(2))
     }
 
+    /// Tables as a program, its values, and their errors.
+    fn planned_tables(
+        &self,
+        input: TableInput,
+        outputs: &[TableOutput],
+    ) -> Result<(Plan, Vec<Value>, Vec<Errors>), HeError> {
+        let tables: Vec<_> = outputs.iter().map(|o| (o.table.series(), o.scale)).collect();
+        let (plan, e, values) = self.tables(&tables)?;
+        let errors = self.table_errors(input, outputs, (&plan, e, &values));
+        Ok((plan, values, errors))
+    }
+
     /// Errors of tables' results.
     fn table_errors(
         &self,
@@ -363,6 +375,14 @@ impl BootstrapParams {
     pub fn table_noise(&self, table: &Interpolation) -> Result<TableNoise, HeError> {
         self.layout().table_noise(table)
     }
+
+    /// Errors of tables' results for integers of which something is known.
+    ///
+    /// # Errors
+    /// As [`Bootstrapper::plan_tables`].
+    pub(crate) fn table_errors(&self, input: TableInput, outputs: &[TableOutput]) -> Result<Vec<Errors>, HeError> {
+        Ok(self.layout().planned_tables(input, outputs)?.2)
+    }
 }
 
 impl<B: Backend> Bootstrapper<B> {
@@ -371,10 +391,7 @@ impl<B: Backend> Bootstrapper<B> {
     /// # Errors
     /// `RlweError::Parameters` for a set without tables, `RlweError::OutOfLevels`.
     pub(crate) fn plan_tables(&self, input: TableInput, outputs: &[TableOutput]) -> Result<Tables<B::Row>, HeError> {
-        let layout = self.layout();
-        let tables: Vec<_> = outputs.iter().map(|o| (o.table.series(), o.scale)).collect();
-        let (plan, e, values) = layout.tables(&tables)?;
-        let errors = layout.table_errors(input, outputs, (&plan, e, &values));
+        let (plan, values, errors) = self.layout().planned_tables(input, outputs)?;
         Ok(Tables { program: plan.encode_for(&self.evaluator, values)?, errors })
     }
 
