@@ -42,8 +42,54 @@ const EMPTY: usize = 4;
 /// A transform of complex numbers over all slots, in transforms of a limb.
 pub(crate) const EMBEDDING: f64 = 8.0;
 
+/// What a network's model is made for: the goal, examples, and prices.
+type Aim<'m> = (&'m Goal, &'m Examples<'m>, Prices<'m>);
+
+/// What a server runs, and its plan: of a network whose linear parts are composed, but for those that are cheaper apart.
+pub(crate) fn made(
+    (network, activations): (&Network, &[Option<Activation>]),
+    ranges: &Ranges,
+    (wanted, examples, prices): Aim<'_>,
+) -> Result<(Program, Plan), ModelError> {
+    let made = |kept: &[usize]| {
+        let (composed, numbers) = network.composed(kept)?;
+        let activations = numbers.iter().map(|k| activations[*k].clone()).collect();
+        let ranges = Ranges { layers: numbers.iter().map(|k| ranges.layers[*k]).collect(), ..ranges.clone() };
+        Making { network: Arc::new(composed), activations, ranges, wanted, examples, prices }.made()
+    };
+    // Whether fewer baby steps are gained; a product that is too large has none.
+    let parts = network.parts();
+    let steps = |kept: &[usize]| network.composed(kept).ok().and_then(|(network, _)| steps_of(&network));
+    let whole = if parts.is_empty() { None } else { steps(&[]) };
+    let fewer = |part: usize| steps(&[part]).is_some_and(|steps| whole.is_none_or(|whole| steps < whole));
+    let worth: Vec<usize> = parts.iter().copied().filter(|part| fewer(*part)).collect();
+    let cost = |plan: &Plan| {
+        let figures = plan.figures();
+        let encoding = if plan.stores() { 0.0 } else { figures.encoding };
+        let seconds = (figures.seconds + encoding) * wanted.batch.div_ceil(figures.images) as f64;
+        seconds * (1.0 + plan.key_bytes() as f64)
+    };
+    let (mut best, mut kept) = (made(&[]), Vec::new());
+    for part in worth {
+        let tried = [kept.as_slice(), &[part]].concat();
+        let found = made(&tried);
+        let nearer = match (&found, &best) {
+            (Ok((_, found)), Ok((_, best))) => cost(found) < cost(best),
+            (found, _) => found.is_ok(),
+        };
+        if nearer {
+            (best, kept) = (found, tried);
+        }
+    }
+    // What is too large as one is perhaps not in parts.
+    if best.is_err() && !parts.is_empty() {
+        best = made(&parts).or(best);
+    }
+    best
+}
+
 /// What parameters and a plan are made of.
-pub(crate) struct Making<'m> {
+struct Making<'m> {
     network: Arc<Network>,
     activations: Arc<[Option<Activation>]>,
     ranges: Ranges,
@@ -73,18 +119,8 @@ impl Way {
 }
 
 impl<'m> Making<'m> {
-    pub fn new(
-        (network, activations): (Arc<Network>, Arc<[Option<Activation>]>),
-        ranges: Ranges,
-        wanted: &'m Goal,
-        examples: &'m Examples<'m>,
-        prices: Prices<'m>,
-    ) -> Self {
-        Self { network, activations, ranges, wanted, examples, prices }
-    }
-
     /// What a server runs, and its plan.
-    pub fn made(&self) -> Result<(Program, Plan), ModelError> {
+    fn made(&self) -> Result<(Program, Plan), ModelError> {
         let (network, error) = (&*self.network, self.wanted.error);
         let mut gains = Gains::of(network, &self.activations, &self.ranges.layers);
         let mut nearest = f64::INFINITY;
@@ -134,29 +170,6 @@ impl<'m> Making<'m> {
     /// Places that the widest value takes in its own order.
     fn widest(&self) -> usize {
         period(self.network.layers.iter().map(|l| l.bias.len()).fold(self.network.inputs(), usize::max))
-    }
-
-    /// Orders of all values in up to `most` places: of each layer the one to which its maps are cheapest.
-    fn layouts(&self, most: usize) -> Result<(Vec<Layout>, Vec<Order>), ModelError> {
-        let input = &self.network.input;
-        let mut layouts = vec![Layout::plain(self.network.inputs())];
-        let mut orders = Vec::new();
-        let last = self.network.layers.len() - 1;
-        for (k, layer) in self.network.layers.iter().enumerate() {
-            let all = if k == last { vec![Order::Plain] } else { Layout::orders(&layer.shape, input) };
-            let some = all.into_iter().filter_map(|order| Some((order, Layout::new(&layer.shape, order, most)?)));
-            let priced = some.map(|(order, to)| (price(&layer.sources, &layouts, &to), order, to));
-            let Some((_, order, to)) = priced.min_by_key(|(price, _, to)| (*price, to.period())) else {
-                return goal(format!(
-                    "layer {} has {} numbers, and a ciphertext {most} slots; use smaller layers",
-                    layer.name,
-                    layer.bias.len()
-                ));
-            };
-            layouts.push(to);
-            orders.push(order);
-        }
-        Ok((layouts, orders))
     }
 
     /// Bounds on values after maps and after functions.
@@ -221,7 +234,7 @@ impl<'m> Making<'m> {
         }
         // No larger ring for more examples.
         let room = if self.wanted.insecure.is_some() { most } else { 1 << (least_ring(widest, depth) - 1) };
-        let (layouts, orders) = self.layouts(room)?;
+        let (layouts, orders, _) = layouts(&self.network, room)?;
         let wide = layouts.iter().map(Layout::period).fold(1, usize::max);
         let images = self.wanted.batch.next_power_of_two().min(room / wide).max(1);
         let (maps, sizes) = (gains.maps(&self.network, Some(&layouts), images), self.sizes(gains));
@@ -355,7 +368,7 @@ impl<'m> Making<'m> {
             return Ok(None);
         }
         let (params, (floor, top)) = (literal.params.build()?, literal.levels()?);
-        let (layouts, orders) = self.layouts(slots)?;
+        let (layouts, orders, _) = layouts(&self.network, slots)?;
         let wide = layouts.iter().map(Layout::period).fold(1, usize::max);
         let images = self.wanted.batch.next_power_of_two().min(slots / wide).max(1);
         let (maps, sizes) = (gains.maps(&self.network, Some(&layouts), images), self.sizes(gains));
@@ -518,6 +531,36 @@ impl<'m> Making<'m> {
             .collect();
         compare(&noisy, &given[..noisy.len()], label).same
     }
+}
+
+/// Orders of all values in up to `most` places: of each layer the one to which its maps are cheapest; and what
+/// all maps cost, in baby steps.
+fn layouts(network: &Network, most: usize) -> Result<(Vec<Layout>, Vec<Order>, usize), ModelError> {
+    let input = &network.input;
+    let mut layouts = vec![Layout::plain(network.inputs())];
+    let (mut orders, mut steps) = (Vec::new(), 0);
+    let last = network.layers.len() - 1;
+    for (k, layer) in network.layers.iter().enumerate() {
+        let all = if k == last { vec![Order::Plain] } else { Layout::orders(&layer.shape, input) };
+        let some = all.into_iter().filter_map(|order| Some((order, Layout::new(&layer.shape, order, most)?)));
+        let priced = some.map(|(order, to)| (price(&layer.sources, &layouts, &to), order, to));
+        let Some((price, order, to)) = priced.min_by_key(|(price, _, to)| (*price, to.period())) else {
+            return goal(format!(
+                "layer {} has {} numbers, and a ciphertext {most} slots; use smaller layers",
+                layer.name,
+                layer.bias.len()
+            ));
+        };
+        layouts.push(to);
+        orders.push(order);
+        steps += price;
+    }
+    Ok((layouts, orders, steps))
+}
+
+/// What all maps of a network cost in its best layouts, in baby steps; none where it has too many numbers.
+fn steps_of(network: &Network) -> Option<usize> {
+    layouts(network, 1 << (RINGS.end() - 1)).ok().map(|(_, _, steps)| steps)
 }
 
 /// The least ring that a depth and the widest value allow, at the lowest scale.

@@ -1,7 +1,7 @@
 //! Compiled models: a network, its polynomials and its plan.
 
 use crate::approximate::{self, Activation, Approximation, Label, Ranges, Wanted, compare, divided};
-use crate::choice::Making;
+use crate::choice;
 use crate::circuit::{Known, Program};
 use crate::error::{ModelError, goal};
 use crate::layout::{Layout, Order};
@@ -99,7 +99,8 @@ impl Model {
     ///
     /// Ranges are those of the examples, widened by the margin; functions become polynomials of the least degrees that serve the goal.
     /// Of the ways to compute (parameters with as many levels as it takes, or a bootstrapping set with refreshes in the cheapest places)
-    /// it is the one that takes least seconds at `prices`, among those whose promised error is within the goal.
+    /// it is the one that takes least seconds at `prices`, among those whose promised error is within the goal. Linear layers that follow one
+    /// another are composed, unless their product has so many more diagonals that a level more takes less, by seconds times bytes of keys.
     ///
     /// # Errors
     /// [`ModelError::Goal`] for a goal that makes no sense or that nothing satisfies, with what would do; [`ModelError::Shape`],
@@ -115,18 +116,17 @@ impl Model {
             return Err(ModelError::NotFinite { row });
         }
         let factors = approximate::factors(&rows);
-        let network = Arc::new(network.of_scaled_inputs(&factors));
+        let network = network.of_scaled_inputs(&factors)?;
         let examples: Vec<Vec<f64>> = rows.iter().map(|x| divided(x, &factors)).collect();
         let rows: Vec<&[f64]> = examples.iter().map(Vec::as_slice).collect();
         let ranges = Ranges::of(&network, &rows, wanted.margin)?;
         let Goal { label, agreement, approximation: difference, degree, .. } = *wanted;
         let chosen = approximate::choose(&network, &ranges, &rows, Wanted { label, agreement, difference, degree })?;
-        let activations: Arc<[_]> = chosen.into();
         let given = approximate::each(&rows, |x| network.evaluate(x)).into_iter().collect::<Result<Vec<_>, _>>()?;
-        let found = approximate::each(&rows, |x| approximate::evaluate(&network, &activations, x));
+        let found = approximate::each(&rows, |x| approximate::evaluate(&network, &chosen, x));
         let near = compare(&found, &given, label);
         let examples = Examples { rows, given, found, near, factors };
-        let (program, plan) = Making::new((network, activations), ranges, wanted, &examples, prices).made()?;
+        let (program, plan) = choice::made((&network, &chosen), &ranges, (wanted, &examples, prices))?;
         Ok(Self(Arc::new(Inner { program, plan })))
     }
 

@@ -1,20 +1,21 @@
 //! A compiled model's file: its plan, and the weights that the plan names by their digest.
 //!
 //! Little-endian: 8 bytes of a magic, the length of the plan's text (u64), the text, and the weights: the length of a header (u64), the header
-//! as JSON, and for each layer, in its order, the bias, for each source row lengths (u32), columns (u32) and values, and the polynomial's
-//! radius, error and coefficients; other numbers are doubles.
+//! as JSON, and for each layer, in its order, the bias, for each source its parts, and the polynomial's radius, error and coefficients. The parts
+//! of a matrix: of each row its stencil and its first column (u32), of each stencil where it begins and ends and whether it has a mask (u32),
+//! columns (u32) and values of entries, and words of masks (u64). Other numbers are doubles.
 
 use crate::approximate::Activation;
 use crate::error::{ModelError, format};
 use crate::function::Function;
 use crate::network::{Layer, Network};
 use crate::plan::Plan;
-use crate::sparse::Sparse;
+use crate::sparse::{Parts, Sparse};
 use crate::tensor::MAX_ELEMENTS;
 use serde::{Deserialize, Serialize};
 use sudare_he::circuits::polynomial::{Basis, Polynomial};
 
-const MAGIC: &[u8; 8] = b"SUDMODL1";
+const MAGIC: &[u8; 8] = b"SUDMODL2";
 /// Layers at most.
 const MAX_LAYERS: usize = 1 << 14;
 
@@ -42,7 +43,9 @@ struct HeaderLayer {
 #[serde(deny_unknown_fields)]
 struct HeaderSource {
     from: usize,
-    entries: usize,
+    stencils: usize,
+    values: usize,
+    masks: usize,
 }
 
 /// BLAKE3 of the weights, as a plan has it.
@@ -69,11 +72,15 @@ pub(crate) fn split(bytes: &[u8]) -> Result<(&str, &[u8]), ModelError> {
 }
 
 pub(crate) fn write(network: &Network, activations: &[Option<Activation>]) -> Result<Vec<u8>, ModelError> {
+    let source = |(from, map): &(usize, Sparse)| {
+        let Parts { stencils, value, masks, .. } = map.parts();
+        HeaderSource { from: *from, stencils: stencils.len(), values: value.len(), masks: masks.len() }
+    };
     let layer = |(layer, activation): (&Layer, &Option<Activation>)| HeaderLayer {
         name: layer.name.clone(),
         function: layer.function.clone(),
         shape: layer.shape.clone(),
-        sources: layer.sources.iter().map(|(from, m)| HeaderSource { from: *from, entries: m.entries() }).collect(),
+        sources: layer.sources.iter().map(source).collect(),
         polynomial: activation
             .as_ref()
             .map(|a| (a.polynomial.coefficients().len(), a.polynomial.basis() == Basis::Power)),
@@ -92,9 +99,11 @@ pub(crate) fn write(network: &Network, activations: &[Option<Activation>]) -> Re
         let doubles = |out: &mut Vec<u8>, all: &[f64]| all.iter().for_each(|x| out.extend(x.to_le_bytes()));
         doubles(&mut out, &layer.bias);
         for (_, map) in &layer.sources {
-            let (lengths, columns, values) = map.parts();
-            lengths.iter().chain(columns).for_each(|x| out.extend(x.to_le_bytes()));
-            doubles(&mut out, values);
+            let Parts { rows, stencils, offset, value, masks } = map.parts();
+            let words = rows.as_flattened().iter().chain(stencils.as_flattened()).chain(offset);
+            words.for_each(|x| out.extend(x.to_le_bytes()));
+            doubles(&mut out, value);
+            masks.iter().for_each(|x| out.extend(x.to_le_bytes()));
         }
         if let Some(a) = activation {
             doubles(&mut out, &[a.reach, a.error]);
@@ -137,6 +146,15 @@ impl<'a> Reader<'a> {
         let (chunks, _) = self.take(count.saturating_mul(4))?.as_chunks::<4>();
         Ok(chunks.iter().map(|c| u32::from_le_bytes(*c)).collect())
     }
+
+    fn groups<const N: usize>(&mut self, count: usize) -> Result<Vec<[u32; N]>, ModelError> {
+        Ok(self.words(count.saturating_mul(N))?.as_chunks::<N>().0.to_vec())
+    }
+
+    fn masks(&mut self, count: usize) -> Result<Vec<u64>, ModelError> {
+        let (chunks, _) = self.take(count.saturating_mul(8))?.as_chunks::<8>();
+        Ok(chunks.iter().map(|c| u64::from_le_bytes(*c)).collect())
+    }
 }
 
 pub(crate) fn read(weights: &[u8]) -> Result<(Network, Vec<Option<Activation>>), ModelError> {
@@ -157,10 +175,12 @@ pub(crate) fn read(weights: &[u8]) -> Result<(Network, Vec<Option<Activation>>),
         let Some(rows) = count(&layer.shape) else { return format("its shapes are damaged") };
         let bias = rest.doubles(rows)?;
         let mut sources = Vec::new();
-        for HeaderSource { from, entries } in layer.sources {
+        for HeaderSource { from, stencils, values, masks } in layer.sources {
             let Some(columns) = sizes.get(from).copied() else { return format("a layer takes what comes after it") };
-            let (lengths, column) = (rest.words(rows)?, rest.words(entries)?);
-            sources.push((from, Sparse::of_parts(columns, &lengths, column, rest.doubles(entries)?)?));
+            let (rows, stencils) = (rest.groups(rows)?, rest.groups(stencils)?);
+            let (offset, value, masks) = (rest.words(values)?, rest.doubles(values)?, rest.masks(masks)?);
+            let parts = Parts { rows: &rows, stencils, offset: &offset, value: &value, masks: &masks };
+            sources.push((from, Sparse::of_parts(columns, &parts)?));
         }
         let activation = match layer.polynomial {
             None => None,

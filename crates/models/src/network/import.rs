@@ -4,7 +4,7 @@ use super::{Chain, Network, operators, refuse};
 use crate::error::{ModelError, Unsupported, format};
 use crate::function::{Function, MAX_POWER};
 use crate::onnx::{Attribute, Graph, Node};
-use crate::sparse::Linear;
+use crate::sparse::{Linear, Sparse};
 use crate::tensor::Tensor;
 use std::collections::BTreeMap;
 
@@ -80,6 +80,7 @@ pub(super) fn import(graph: &Graph) -> Result<Network, ModelError> {
     values.insert(input.clone(), Value::Linear(chain.value.clone()));
     let mut unsupported = Vec::new();
     for node in &graph.nodes {
+        keep_operands(node, &mut values, &mut chain)?;
         let made = one(graph, node, &values, &chain, &mut unsupported)?;
         let made = match made {
             Outcome::Values(made) => made,
@@ -118,6 +119,25 @@ pub(super) fn import(graph: &Graph) -> Result<Network, ModelError> {
     };
     chain.value = value;
     chain.finish(output, dropped)
+}
+
+/// Operators whose product with a linear map before them may have more diagonals than both.
+const MIXING: [&str; 3] = ["Conv", "Gemm", "MatMul"];
+
+/// Operands of such an operator that are sums of several numbers become layers of their own.
+fn keep_operands(node: &Node, values: &mut BTreeMap<String, Value>, chain: &mut Chain) -> Result<(), ModelError> {
+    if !MIXING.contains(&node.operator.as_str()) {
+        return Ok(());
+    }
+    for name in &node.inputs {
+        let Some(Value::Linear(value)) = values.get_mut(name) else { continue };
+        if !value.terms.values().all(Sparse::is_thin) {
+            chain.value = value.clone();
+            chain.apply(name, Function::Identity)?;
+            *value = chain.value.clone();
+        }
+    }
+    Ok(())
 }
 
 /// What a node gives.

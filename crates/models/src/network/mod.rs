@@ -8,6 +8,7 @@ use crate::error::{ModelError, Unsupported, UnsupportedNodes, format};
 use crate::function::Function;
 use crate::sparse::{Linear, Sparse};
 use crate::tensor::elements;
+use std::collections::BTreeMap;
 
 /// An affine map and a function.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +50,9 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network from an ONNX file.
+    /// A network from an ONNX file. What is linear between two functions is one layer; but where a convolution or a matrix product takes
+    /// what another linear operator than a change of index gave, that is a layer without a function, and compiling decides whether the two are
+    /// composed.
     ///
     /// # Errors
     /// [`ModelError::Format`] for bytes that are no ONNX file or over a limit; [`ModelError::Unsupported`] lists all nodes that are
@@ -116,14 +119,47 @@ impl Network {
     }
 
     /// The network of inputs that were divided by a factor each, or of the same ones without factors.
-    pub(crate) fn of_scaled_inputs(&self, factors: &[f64]) -> Self {
+    pub(crate) fn of_scaled_inputs(&self, factors: &[f64]) -> Result<Self, ModelError> {
         let mut out = self.clone();
         if factors.is_empty() {
-            return out;
+            return Ok(out);
         }
         let sources = out.layers.iter_mut().flat_map(|layer| &mut layer.sources);
-        sources.filter(|(source, _)| *source == 0).for_each(|(_, map)| map.scale_columns(factors));
-        out
+        for (_, map) in sources.filter(|(source, _)| *source == 0) {
+            map.scale_columns(factors)?;
+        }
+        Ok(out)
+    }
+
+    /// Layers without a function that others take: the linear parts of which maps can be composed.
+    pub(crate) fn parts(&self) -> Vec<usize> {
+        let last = self.layers.len() - 1;
+        (0..last).filter(|k| self.layers[*k].function == Function::Identity).collect()
+    }
+
+    /// The same function with the parts `kept` alone: maps of the others are composed with those that take them. Of each of its layers the
+    /// number here.
+    pub(crate) fn composed(&self, kept: &[usize]) -> Result<(Self, Vec<usize>), ModelError> {
+        let (parts, mut values) = (self.parts(), vec![Linear::kept(0, self.input.clone())?]);
+        let (mut layers, mut numbers) = (Vec::new(), Vec::new());
+        for (k, layer) in self.layers.iter().enumerate() {
+            let shape = || layer.shape.clone();
+            let mut sum = Linear { shape: shape(), terms: BTreeMap::new(), bias: layer.bias.clone() };
+            for (source, map) in &layer.sources {
+                sum = sum.plus(&values[*source].mapped(map, shape())?)?;
+            }
+            if parts.contains(&k) && !kept.contains(&k) {
+                values.push(sum);
+                continue;
+            }
+            values.push(Linear::kept(layers.len() + 1, shape())?);
+            let sources = sum.terms.into_iter().map(|(source, map)| (source, map.compacted())).collect();
+            let (name, function) = (layer.name.clone(), layer.function.clone());
+            layers.push(Layer { name, sources, bias: sum.bias, function, shape: shape() });
+            numbers.push(k);
+        }
+        let (input, output) = (self.input.clone(), self.output.clone());
+        Ok((Self { input, output, layers, dropped: self.dropped.clone() }, numbers))
     }
 
     fn check(&self, example: &[f64]) -> Result<(), ModelError> {
@@ -190,8 +226,7 @@ impl Chain {
         }
         let layers = prune(self.layers);
         let finite = |layer: &Layer| {
-            layer.bias.iter().all(|b| b.is_finite())
-                && layer.sources.iter().all(|(_, m)| m.parts().2.iter().all(|v| v.is_finite()))
+            layer.bias.iter().all(|b| b.is_finite()) && layer.sources.iter().all(|(_, m)| m.is_finite())
         };
         if let Some(layer) = layers.iter().find(|layer| !finite(layer)) {
             return format(format!("layer {} has a weight that is not finite", layer.name));

@@ -131,11 +131,14 @@ fn resnet_is_planned() {
     let mut random = Random(4);
     let blocks = sized(1, 3);
     let network = residual_network(&mut random, 32, &[16, 32, 64], blocks);
-    assert_eq!(network.layers.len(), 6 * blocks + 2);
     let examples = random.units(3 * 1024 * 2);
     let goal = Goal { label: Label::Numbers, degree: Some(255), error: 0.1, ..Goal::default() };
     let model = compile(&network, &examples, &goal).unwrap();
     let (figures, plan) = (model.plan().figures(), model.plan());
+    assert_eq!(figures.layers.len(), 6 * blocks + 2, "the pool is composed: {plan}");
+    // Its weights are in the file once, with eight bytes for each row of a map and for each bias.
+    let (bytes, weights) = (model.to_bytes().unwrap().len() - plan.to_json().len(), sized(78_000, 272_000));
+    assert!(bytes < 12 * weights + 32 * sized(100_000, 264_000), "{bytes} bytes");
     assert_eq!((figures.bootstrap, figures.refreshes), (Some(BootstrapSet::A), 6 * blocks), "{plan}");
     assert_eq!(plan.params().literal().rlwe.security.bits(), 128);
     let counts = [36, 144, 145, 128, 424, 324, 1000, 16];
@@ -182,5 +185,8 @@ fn lenet_is_planned() {
     assert!(b.refreshes >= 2, "{}\n{}", leveled.plan(), refreshed.plan());
     for plan in [leveled.plan(), refreshed.plan()] {
         assert_eq!(plan.params().literal().rlwe.security.bits(), 128, "{plan}");
+        // The first pool is not composed with the convolution after it, which would have 2,048 diagonals.
+        let most = plan.figures().layers.iter().map(|l| l.diagonals).max();
+        assert!(plan.figures().layers.len() > 5 && most < Some(700), "{plan}");
     }
 }
