@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fs;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use sudare_ring::threads;
 use sudare_rlwe::KeyId;
@@ -68,9 +69,29 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// The list of a finished table, whatever its plan and key: who opens the table checks them.
+    ///
+    /// # Errors
+    /// [`StoreError::Unfinished`]; [`SearchError::Damaged`]; what the disk refuses.
+    pub fn load(path: &Path) -> Result<Self, SearchError> {
+        let list = Files::new(path).manifest();
+        read(&list)?.ok_or_else(|| StoreError::Unfinished { path: path.into() }.into())
+    }
+
     /// Rows in all.
     pub fn rows(&self) -> u64 {
         self.segments.iter().map(|s| u64::from(s.rows)).sum()
+    }
+
+    /// The segments that a copy of the table lacks, whose list this is.
+    ///
+    /// # Errors
+    /// [`SearchError::Mixed`] for a copy of another table, or one that has more.
+    pub fn lacking(&self, copy: &Self) -> Result<Range<usize>, SearchError> {
+        match self.index == copy.index && self.segments.starts_with(&copy.segments) {
+            true => Ok(copy.segments.len()..self.segments.len()),
+            false => Err(SearchError::Mixed { what: "the table there" }),
+        }
     }
 }
 
@@ -82,7 +103,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Rows => "rows",
             Self::Payload => "payload",
@@ -90,7 +111,7 @@ impl Part {
     }
 }
 
-fn damaged(path: &Path, what: impl Into<String>) -> SearchError {
+pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> SearchError {
     SearchError::Damaged { path: path.display().to_string(), what: what.into() }
 }
 
@@ -106,7 +127,7 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, Search
         .map_err(|e| damaged(path, format!("no document of a table: {e}; copy or make it again")))
 }
 
-fn io(path: &Path, e: &std::io::Error) -> SearchError {
+pub(crate) fn io(path: &Path, e: &std::io::Error) -> SearchError {
     StoreError::Io { path: path.into(), kind: e.kind(), reason: e.to_string() }.into()
 }
 
@@ -145,7 +166,7 @@ impl Files {
         self.0.join("segments")
     }
 
-    fn segment(&self, segment: usize) -> PathBuf {
+    pub fn segment(&self, segment: usize) -> PathBuf {
         self.segments().join(format!("{segment:06}"))
     }
 
@@ -166,7 +187,15 @@ impl Files {
         Ok(table)
     }
 
-    fn checked(&self, table: Table, index: &Index, key: KeyId) -> Result<Table, SearchError> {
+    /// The name of the key that a table is under.
+    pub fn key(&self) -> Result<KeyId, SearchError> {
+        let table = read::<Table>(&self.table())?;
+        let key = table.and_then(|table| unhex(&table.key)).map(KeyId);
+        key.ok_or_else(|| StoreError::NotAStore { path: self.0.clone() }.into())
+    }
+
+    /// What a table says of itself, if it is of this release, plan and key.
+    pub fn checked(&self, table: Table, index: &Index, key: KeyId) -> Result<Table, SearchError> {
         if table.sudare_table != VERSION {
             return Err(StoreError::Version { path: self.0.clone(), found: table.sudare_table.into() }.into());
         }
@@ -219,11 +248,17 @@ impl Files {
             removed += 1;
         }
         // From the last on, so that none is left behind a missing one.
-        for k in (listed..listed + removed).rev() {
-            let path = self.segment(k);
-            fs::remove_dir_all(&path).map_err(|e| io(&path, &e))?;
-        }
+        (listed..listed + removed).rev().try_for_each(|k| self.remove(k))?;
         Ok(removed)
+    }
+
+    /// Removes what there is of a segment that the list does not have.
+    pub fn remove(&self, segment: usize) -> Result<(), SearchError> {
+        let path = self.segment(segment);
+        match fs::remove_dir_all(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(io(&path, &e)),
+            _ => Ok(()),
+        }
     }
 
     /// Writes a store of a segment, or takes what is there of the same work. `container(row, col)` makes each block.

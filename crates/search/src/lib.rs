@@ -11,6 +11,7 @@
 //! | the owner of rows and questions: stores, asks, reads answers | [`client`] |
 //! | payloads of any number of matches out of sums of cells | `peel` |
 //! | files: segments that appear whole, and their list | `files` |
+//! | a segment on its way to a server | [`parcel`] |
 //! | who answers | [`server`] |
 //! | scores against a table that the server has in the clear | [`plain`] |
 //!
@@ -28,6 +29,7 @@ mod files;
 mod keys;
 mod layout;
 mod message;
+pub mod parcel;
 mod peel;
 pub mod plain;
 pub mod plan;
@@ -39,6 +41,7 @@ pub use error::SearchError;
 pub use files::{Manifest, SegmentRecord};
 pub use keys::Keys;
 pub use message::{Answer, Asked, Query};
+pub use parcel::Parcel;
 pub use plan::{Goal, Index, Mode, Payload};
 pub use server::{Database, Server};
 pub use threshold::{Gap, Threshold};

@@ -2,6 +2,7 @@
 
 use crate::compact::{Compact, clean};
 use crate::error::SearchError;
+use crate::files::Part;
 use crate::layout::{Payloads, Shape, half_bits};
 use crate::threshold::{DEGREES, Gap, MARGIN, Steps, Threshold};
 use num_complex::Complex64;
@@ -407,6 +408,16 @@ impl Index {
 
     pub(crate) fn payloads(&self) -> Option<Payloads> {
         self.0.payloads
+    }
+
+    /// Blocks of a store of a segment with so many rows, down and across.
+    pub(crate) fn grid(&self, rows: u32, part: Part) -> (usize, usize) {
+        let d = self.goal().d;
+        match part {
+            Part::Rows if self.compact().is_some() => (self.shape().blocks(rows as usize), d.div_ceil(CHUNK)),
+            Part::Rows => (self.shape().blocks(rows as usize), d),
+            Part::Payload => (2, 2 * self.payloads().map_or(0, |p| p.ciphertexts())),
+        }
     }
 
     /// Segments that a table has at most: more than its rows fill, for each append begins one.

@@ -184,16 +184,15 @@ impl Server {
         for (k, record) in manifest.segments.iter().enumerate() {
             interrupt::check();
             let about = (&table, &self.index, key);
-            let d = self.index.goal().d;
-            let groups = if self.index.compact().is_some() { d.div_ceil(CHUNK) } else { d };
-            let grid = (self.index.shape().blocks(record.rows as usize), groups);
-            let mut columns = Columns::Stored(self.reader(&files, (k, Part::Rows), &record.digest, (about, grid))?);
+            let grid = |part| self.index.grid(record.rows, part);
+            let mut columns =
+                Columns::Stored(self.reader(&files, (k, Part::Rows), &record.digest, (about, grid(Part::Rows)))?);
             let mut payload = None;
             if self.index.goal().payload.is_some() {
                 let Some(digest) = record.payload.as_deref() else {
                     return Err(SearchError::Mixed { what: "a segment" });
                 };
-                let grid = (2, 2 * self.index.payloads().map_or(0, |p| p.ciphertexts()));
+                let grid = grid(Part::Payload);
                 payload = Some(Columns::Stored(self.reader(&files, (k, Part::Payload), digest, (about, grid))?));
             }
             if left >= each {

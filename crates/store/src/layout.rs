@@ -107,6 +107,16 @@ impl Grid {
         self.rows * self.cols
     }
 
+    /// The names of a finished grid's files, relative to its folder, with slashes between folders.
+    pub fn files(&self) -> Vec<String> {
+        let (down, across) = self.shards();
+        let paths = Paths(PathBuf::new());
+        let shards = (0..down).flat_map(|i| (0..across).map(move |j| (i, j))).map(|shard| paths.shard(shard));
+        let all = [paths.root(), paths.blocks(), paths.digests(), paths.digest_table()].into_iter().chain(shards);
+        let name = |path: PathBuf| path.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/");
+        all.map(name).collect()
+    }
+
     /// Rows and columns of shards.
     pub fn shards(&self) -> (usize, usize) {
         (self.rows.div_ceil(self.shard_rows), self.cols.div_ceil(self.shard_cols))

@@ -5,6 +5,7 @@ mod compact;
 mod edges;
 mod files;
 mod noise;
+mod parcels;
 mod plain;
 mod plans;
 mod world;
