@@ -362,7 +362,7 @@ def open_store(
     >>> f, A, B = lambda A, B: A @ B, sd.spec((2, 3)), sd.spec((3, 2))
     >>> plan = sd.plan(f, A=A, B=B, error=1e-4, method="coefficient")
     >>> client = sd.Client(plan)
-    >>> path = os.path.join(tempfile.mkdtemp(), "a.sudare")
+    >>> path = os.path.join(folder, "a.sudare")
     >>> stored = sd.store(path, np.ones((2, 3)), client=client, name="A")
     >>> sd.open(path, server=client.server()).shape
     (2, 3)
@@ -392,7 +392,7 @@ def store(
     >>> f, A, B = lambda A, B: A @ B, sd.spec((2, 3)), sd.spec((3, 2))
     >>> plan = sd.plan(f, A=A, B=B, error=1e-4, method="coefficient")
     >>> client = sd.Client(plan)
-    >>> path = os.path.join(tempfile.mkdtemp(), "a.sudare")
+    >>> path = os.path.join(folder, "a.sudare")
     >>> sd.store(path, np.ones((2, 3)), client=client, name="A").shape
     (2, 3)
     """

@@ -12,7 +12,6 @@ import importlib
 import inspect
 import os
 import re
-import tempfile
 from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
@@ -131,7 +130,7 @@ EXAMPLES = [
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda test: test.name)
 def test_examples(example: doctest.DocTest, tmp_path: Path) -> None:
     """Every example of a docstring runs as printed, after `import numpy as np, sudare as sd`."""
-    example.globs |= {"np": np, "sd": sd, "os": os, "tempfile": tempfile, "folder": str(tmp_path)}
+    example.globs |= {"np": np, "sd": sd, "os": os, "folder": str(tmp_path)}
     assert doctest.DocTestRunner().run(example).failed == 0
 
 
