@@ -12,7 +12,7 @@ pub struct Line {
     /// `store`, `serve`.
     pub suite: &'static str,
     /// What was measured.
-    pub case: &'static str,
+    pub case: String,
     /// The figure.
     pub figure: f64,
     /// Its unit.
@@ -35,7 +35,7 @@ impl Line {
     /// A figure of a suite and case, in a unit, against a limit; `check` says what was wrong with the answers, if
     /// anything was.
     pub fn new(
-        (suite, case): (&'static str, &'static str),
+        (suite, case): (&'static str, &str),
         (figure, unit, limit): (f64, &'static str, f64),
         check: Result<(), String>,
         machine: &Machine,
@@ -44,7 +44,7 @@ impl Line {
         let (parts, samples) = (BTreeMap::new(), Samples::default());
         Self {
             suite,
-            case,
+            case: case.to_owned(),
             figure,
             unit,
             limit,
