@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use sudare_expr::{Expr, InputSpec, Matrix, Operation};
 use sudare_plan::{CostModel, Goal, Plan, Planner};
-use sudare_serve::{Digest, Limits, Operand, Remote, Request, Service, Settings, Stop, Token, Tokens};
+use sudare_serve::{Digest, Limits, Operand, Remote, Request, Served, Service, Settings, Stop, Token, Tokens};
 use sudare_session::{Client, Encrypted};
 use sudare_testkit::Random;
 
@@ -51,7 +51,7 @@ impl Running {
         let token = Token::new()?;
         let tokens = Tokens::read(&format!("{}\n", token.line("bench", None, None)?))?;
         let settings = Settings { limits, threads, ..Settings::new(data) };
-        let service = Service::open(settings, tokens, Vec::new(), |_| Ok(()))?;
+        let service = Service::open(settings, tokens, Served::default(), |_| Ok(()))?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let (address, stop) = (listener.local_addr()?, Stop::new());
         let asked = stop.clone();

@@ -14,7 +14,7 @@ use sudare_expr::{Expr, InputSpec, Matrix};
 use sudare_genome::Panel;
 use sudare_plan::{CostModel, Goal, Plan, Planner};
 use sudare_ring::ErrorKind;
-use sudare_serve::{Digest, Event, Limits, Problem, ServedPanel, Service, Settings, Tokens};
+use sudare_serve::{Digest, Event, Limits, Problem, Served, ServedPanel, Service, Settings, Tokens};
 use sudare_session::Client;
 use sudare_session::QUIET;
 
@@ -106,6 +106,12 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let search = json!({"kind": "search", "panel": "golden", "query": word("text"), "pad": 64});
     let plain = json!({"kind": "compute", "plan": word("table"), "keys": word("text"), "operation": {"op": "scale", "by": 0.5},
         "operands": [{"object": word("text"), "plain": "A"}]});
+    let asked = |kind: &str| json!({"kind": kind, "table": "faces", "query": word("text")});
+    let mut count = asked("count");
+    count["gaps"] = json!([[0.7, 0.9], [0.5, 0.6]]);
+    let append =
+        json!({"kind": "append", "table": "faces", "segment": word("text"), "plan": word("plan"), "keys": word("a")});
+    let infer = json!({"kind": "infer", "model": "net", "keys": word("text"), "inputs": word("a")});
     let (text, a) = (format!("/v1/objects/{}", word("text")), format!("/v1/objects/{}", word("a")));
     let piece = |range: &str, body: &[u8]| request("PUT", &name, &format!("Content-Range: bytes {range}/22\r\n"), body);
     let after = |parts: &[Vec<u8>]| parts.join(NEXT);
@@ -123,6 +129,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
         [ask(&compute("add"), "first"), request("DELETE", &format!("/v1/jobs/{first}"), "", b""), ask(&whole, "first")]
             .concat(),
         after(&[ask(&search, "first"), get(&format!("/v1/jobs/{first}?wait=1"))]),
+        after(&[ask(&append, "first"), get("/v1/tables"), get(&format!("/v1/jobs/{first}")), get("/v1/tables/faces")]),
+        after(&[ask(&count, "first"), ask(&asked("scores"), "second"), request("DELETE", "/v1/tables/faces", "", b"")]),
+        after(&[ask(&infer, "first"), get("/v1/models/net/plan")]),
         after(&[ask(&plain, "second"), request("DELETE", &text, "", b""), get(&format!("/v1/jobs/{second}"))]),
         b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: bearer sudare_one\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n[{}]\r\n0\r\n\r\n"
             .to_vec(),
@@ -201,13 +210,13 @@ fn open(data: &Path, log: &Arc<Mutex<Vec<String>>>) -> Service {
     let tokens: String =
         TOKENS.iter().map(|(name, token)| format!("{name} {}\n", Digest::of(token.as_bytes()))).collect();
     let panel = ServedPanel { name: "golden".into(), panel: world().panel.clone(), padding: None };
+    let served = Served { panels: vec![panel], ..Served::default() };
     let log = log.clone();
     let lines = move |event: &Event| {
         log.lock().expect("nobody panics").push(event.to_string());
         Ok(())
     };
-    Service::open(settings(data), Tokens::read(&tokens).expect("tokens"), vec![panel], lines)
-        .expect("the folder is its own")
+    Service::open(settings(data), Tokens::read(&tokens).expect("tokens"), served, lines).expect("the folder is its own")
 }
 
 /// Brings the connections of an input to a new service; whether all that was asked was granted.

@@ -70,12 +70,13 @@ from ._models import (
 )
 from ._moments import Moments, table
 from ._parties import Parties, Party, combine
+from ._plain import PlainClient, PlainIndex, PlainTable
 from ._plan import Plan, plan
 from ._plot import Picture
 from ._polynomial import Polynomial, fit
 from ._ranges import Range, Ranges, ranges
 from ._release import Release
-from ._remote import Remote, RemoteServer, remote
+from ._remote import Remote, RemoteModel, RemoteServer, RemoteTable, remote
 from ._session import Client, PublicClient, Server
 from ._spec import Spec, spec
 from ._stored import StoredMatrix, StoredProduct, store
@@ -122,6 +123,9 @@ __all__ = [
     "Parties",
     "Party",
     "Picture",
+    "PlainClient",
+    "PlainIndex",
+    "PlainTable",
     "Plan",
     "PlanError",
     "Polynomial",
@@ -133,7 +137,9 @@ __all__ = [
     "ReleaseError",
     "Remote",
     "RemoteError",
+    "RemoteModel",
     "RemoteServer",
+    "RemoteTable",
     "SecurityError",
     "Server",
     "ShapeError",

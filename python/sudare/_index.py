@@ -21,6 +21,7 @@ array([[14, 15]], dtype=int16)
 from __future__ import annotations
 
 import builtins
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -103,6 +104,18 @@ class Index(Travels):
         )
         self._d = d
 
+    @classmethod
+    def _of_text(cls, text: str) -> Index:
+        """A plan from its text. Payloads are unsigned numbers then: the text says how many bits they have."""
+        index = cls.__new__(cls)
+        index._core, goal = _core.Index.from_json(text), json.loads(text)["goal"]
+        index._d, payload = goal["d"], goal.get("payload")
+        index._payload = None
+        if payload is not None:
+            size = next(n for n in (1, 2, 4, 8) if 8 * n >= payload["bits"])
+            index._payload = (np.dtype(f"u{size}"), payload["numbers"], payload["bits"])
+        return index
+
     @property
     def mode(self) -> str:
         """How the table is encrypted: `"leveled"` or `"compact"`."""
@@ -144,18 +157,7 @@ class Index(Travels):
         return f"<sudare index: {self._core.describe()}>"
 
     def _vectors(self, values: Any) -> NDArray[np.float32]:
-        found = array(values)
-        if found.dtype.kind not in "biuf":
-            raise InputError(f"vectors are of real numbers, not of {found.dtype}")
-        if found.ndim not in (1, 2) or found.shape[-1] != self._d:
-            raise ShapeError(f"vectors have {self._d} coordinates; these have the shape {found.shape}")
-        if not np.isfinite(found).all():
-            raise InputError("vectors hold numbers that are not finite; remove or replace them")
-        rows = np.atleast_2d(found)
-        # Only the direction counts: what a float cannot hold may still have one.
-        largest = np.abs(rows).max(axis=1, keepdims=True).astype(np.float64)
-        scaled = rows / np.where(largest > 0, largest, 1.0)
-        return np.ascontiguousarray(scaled, dtype=np.float32)
+        return unit_vectors(values, self._d)
 
     def _numbers(self, values: Any, rows: int) -> NDArray[np.uint64]:
         if self._payload is None:
@@ -185,6 +187,30 @@ class Index(Travels):
         words = np.array(numbers, dtype=np.uint64).astype(f"u{dtype.itemsize}")
         out["payload"] = words.view(dtype).reshape(len(rows), each)
         return out
+
+
+def unit_vectors(values: Any, d: int) -> NDArray[np.float32]:
+    """Vectors of d coordinates, one a row; of each the largest coordinate has size one."""
+    found = array(values)
+    if found.dtype.kind not in "biuf":
+        raise InputError(f"vectors are of real numbers, not of {found.dtype}")
+    if found.ndim not in (1, 2) or found.shape[-1] != d:
+        raise ShapeError(f"vectors have {d} coordinates; these have the shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise InputError("vectors hold numbers that are not finite; remove or replace them")
+    rows = np.atleast_2d(found)
+    # Only the direction counts: what a float cannot hold may still have one.
+    largest = np.abs(rows).max(axis=1, keepdims=True).astype(np.float64)
+    scaled = rows / np.where(largest > 0, largest, 1.0)
+    return np.ascontiguousarray(scaled, dtype=np.float32)
+
+
+def best(scores: NDArray[np.float64], k: int) -> NDArray[Any]:
+    """The k largest scores with their rows, best first; ties go to the earlier row."""
+    rows = np.lexsort((np.arange(len(scores)), -scores))[: count(k, "k")]
+    found = np.empty(len(rows), dtype=[("index", np.int64), ("score", np.float64)])
+    found["index"], found["score"] = rows, scores[rows]
+    return found
 
 
 def _payload(given: tuple[Any, ...]) -> tuple[np.dtype[Any], int, int]:
@@ -443,13 +469,7 @@ class IndexClient(SecretHolder[_core.IndexClient]):
 
         Raises `InputError` for k that is no whole number, and as `decrypt`.
         """
-        scores = np.atleast_2d(self.decrypt(table.scores(query)))
-        out = []
-        for each in scores:
-            best = np.lexsort((np.arange(len(each)), -each))[: count(k, "k")]
-            found = np.empty(len(best), dtype=[("index", np.int64), ("score", np.float64)])
-            found["index"], found["score"] = best, each[best]
-            out.append(found)
+        out = [best(each, k) for each in np.atleast_2d(self.decrypt(table.scores(query)))]
         return out[0] if query._single else out
 
     def __repr__(self) -> str:

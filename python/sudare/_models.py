@@ -338,6 +338,14 @@ class ModelPlan(Travels):
     def _saved(self) -> bytes:
         return self.to_json().encode()
 
+    def _labels(self, answers: NDArray[np.float64]) -> NDArray[Any]:
+        """Labels of a classifier's answers, else numbers."""
+        label = self.figures["label"]
+        if label == "numbers":
+            return answers[:, 0] if answers.shape[1] == 1 else answers
+        labels = answers.argmax(axis=1) if label == "argmax" else (answers[:, 0] > 0).astype(np.int64)
+        return labels if self._classes is None else self._classes[labels]
+
     def __str__(self) -> str:
         return self._core.explain()
 
@@ -392,12 +400,7 @@ class CompiledModel(Travels):
 
         Raises as `ModelClient.encrypt`, `ModelServer.run` and `ModelClient.decrypt`.
         """
-        answers = client.decrypt(server.run(client.encrypt(inputs)))
-        label = self.plan.figures["label"]
-        if label == "numbers":
-            return answers[:, 0] if answers.shape[1] == 1 else answers
-        labels = answers.argmax(axis=1) if label == "argmax" else (answers[:, 0] > 0).astype(np.int64)
-        return labels if self._classes is None else self._classes[labels]
+        return self.plan._labels(client.decrypt(server.run(client.encrypt(inputs))))
 
     def __str__(self) -> str:
         return str(self.plan)

@@ -9,16 +9,29 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._array import Floats
-from ._errors import FormatError, InputError, PlanError, RemoteError, SudareError, UnsupportedError
+from ._errors import (
+    FormatError,
+    InputError,
+    KeyMismatchError,
+    MissingKeyError,
+    PlanError,
+    RemoteError,
+    SudareError,
+    UnsupportedError,
+)
+from ._files import PathLike
 from ._genome import Query, Sites
+from ._index import Index, IndexServer, IndexTable
+from ._models import ModelAnswer, ModelClient, ModelPlan, ModelRequest
 from ._plan import Plan
 from ._progress import Report, progress
 from ._session import Client, Server
 
-__all__ = ["Remote", "RemoteError", "RemotePanel", "RemoteServer", "remote"]
+__all__ = ["Remote", "RemoteError", "RemoteModel", "RemotePanel", "RemoteServer", "RemoteTable", "remote"]
 
 #: Seconds of an answer, of a piece of an object and of a job, and tries; None for those of the extension.
 PATIENCE: tuple[float, float, float, int] | None = None
@@ -41,7 +54,7 @@ class Remote:
         return self._core.url
 
     def config(self) -> dict[str, Any]:
-        """Version, limits and panels of the server.
+        """Version, limits, panels and models of the server.
 
         Raises `RemoteError` for a server that cannot be reached or refuses.
         """
@@ -94,6 +107,49 @@ class Remote:
     def panel(self, name: str) -> RemotePanel:
         """A haplotype panel of the server, by the name that `config()` has."""
         return RemotePanel(self, name)
+
+    def index(self, name: str) -> RemoteTable:
+        """A table of encrypted vectors that is at the server, by its name: it answers as one here does.
+
+        Raises `RemoteError` for a server that cannot be reached, or has no such table of this tenant.
+        """
+        return RemoteTable(self, name)
+
+    def store(self, name: str, path: PathLike, server: IndexServer) -> RemoteTable:
+        """Send a table that `client.store` wrote to a folder, with the keys of `client.server()`.
+
+        It gets a name of letters, digits, hyphens and underscores there, under which it stays until
+        `delete`. What the server has of it is not sent again: the same call goes on after an interruption,
+        and after `client.append`. The table keeps the keys that it came with first.
+
+        Raises `KeyMismatchError` for a table of another plan or key, or another one under the name;
+        `FormatError` for files that are damaged; as `send` and `run`.
+        """
+        path, found = os.fspath(path), self._core.table(name)
+        first, last = server._core.lacking(path, None if found is None else found[2])
+        begin = None
+        if found is None:
+            begin = (self.send(server._index._saved()), self.send(server.to_bytes()))
+        with progress("sending segments") as report:
+            for segment in range(first, last):
+                self._core.append(name, server._core, path, segment, begin)
+                if report is not None:
+                    report(segment + 1, last)
+        return RemoteTable(self, name)
+
+    def tables(self) -> list[str]:
+        """The names of the tables that this tenant has at the server.
+
+        Raises `RemoteError` for a server that cannot be reached or refuses.
+        """
+        return self._core.tables()
+
+    def model(self, name: str) -> RemoteModel:
+        """A compiled model of the server, by the name that `config()` has.
+
+        Raises `RemoteError` for a server that cannot be reached, or has no such model.
+        """
+        return RemoteModel(self, name)
 
     def __repr__(self) -> str:
         return f"<sudare remote {self.url}, token hidden>"
@@ -243,6 +299,124 @@ class RemotePanel:
 
     def __repr__(self) -> str:
         return f"<sudare genome panel {self._name} at {self._remote.url}>"
+
+
+class _Asks:
+    """What a table that is open here does, done on another machine."""
+
+    def __init__(self, remote: Remote, name: str) -> None:
+        found = remote._core.table(name)
+        if found is None:
+            raise RemoteError(f"there is no table {name!r} of yours at {remote.url}", "not-found")
+        self.rows, plan, manifest = found
+        self._remote, self._name = remote, name
+        try:
+            self.index = Index._of_text(plan)
+            count = len(json.loads(manifest)["segments"])
+        except (SudareError, ValueError, KeyError, TypeError) as error:
+            raise _nonsense(f"no table ({error})") from error
+        self.segments = (count, count)
+
+    def _ask(
+        self, kind: str, query: _core.IndexQuery, report: Report | None, **more: Any
+    ) -> _core.IndexAnswer:
+        sent = self._remote.send(query.to_bytes())
+        found = self._remote.run({"kind": kind, "table": self._name, "query": sent, **more}, report)
+        try:
+            return _core.IndexAnswer.from_bytes(self.index._core, found)
+        except SudareError as error:
+            raise _nonsense(f"an answer that is none of this table ({error})") from error
+
+    def count(
+        self, query: _core.IndexQuery, gaps: Sequence[tuple[float, float]], report: Report | None
+    ) -> _core.IndexAnswer:
+        return self._ask("count", query, report, gaps=gaps)
+
+    def fetch(
+        self, query: _core.IndexQuery, gap: tuple[float, float], report: Report | None
+    ) -> _core.IndexAnswer:
+        return self._ask("fetch", query, report, gap=gap)
+
+    def scores(self, query: _core.IndexQuery, report: Report | None) -> _core.IndexAnswer:
+        return self._ask("scores", query, report)
+
+
+class RemoteTable(IndexTable):
+    """A table at a remote server, which answers as one that `sudare.open` opened. Made by `Remote.index`.
+
+    The server keeps it open between questions, as far as its memory allows.
+    """
+
+    def __init__(self, remote: Remote, name: str) -> None:
+        asks = _Asks(remote, name)
+        super().__init__(cast(_core.IndexTable, asks), asks.index)
+        self.remote, self.name = remote, name
+
+    @property
+    def index(self) -> Index:
+        """The plan. To it payloads are unsigned numbers; the client's own plan has their type."""
+        return self._index
+
+    def append(self, path: PathLike, server: IndexServer) -> None:
+        """Send what `client.append` added to the table's folder here. Raises as `Remote.store`."""
+        self._core = self.remote.store(self.name, path, server)._core
+
+    def delete(self) -> None:
+        """Remove the table from the server. Raises `RemoteError` while a job of yours asks it."""
+        self.remote._core.delete_table(self.name)
+
+    def __repr__(self) -> str:
+        return f"<sudare table {self.name} of {len(self)} rows at {self.remote.url}, no secret>"
+
+
+class RemoteModel:
+    """A compiled model at a remote server: encrypted inputs in, encrypted answers out.
+
+    Made by `Remote.model`. `sudare.Client(model.plan)` is its client.
+    """
+
+    def __init__(self, remote: Remote, name: str) -> None:
+        self.remote, self.name, self._keys = remote, name, ""
+        try:
+            self.plan = ModelPlan.from_json(remote._core.model_plan(name))
+        except FormatError as error:
+            raise _nonsense(f"no plan of a model ({error})") from error
+
+    def add_keys(self, client: ModelClient) -> None:
+        """Make a client's evaluation keys and send them.
+
+        Raises `KeyMismatchError` for a client of another plan, and as `Remote.send`.
+        """
+        if client.plan.hash != self.plan.hash:
+            raise KeyMismatchError("this client is of another plan than the model; make one of model.plan")
+        self._keys = self.remote.send(client._core.keys_bytes())
+
+    def run(self, request: ModelRequest) -> ModelAnswer:
+        """The model's answers to encrypted inputs.
+
+        Raises `MissingKeyError` before `add_keys`, and as `Remote.run`.
+        """
+        if not self._keys:
+            raise MissingKeyError("the model computes with evaluation keys: model.add_keys(client) first")
+        sent = self.remote.send(request.to_bytes())
+        with progress("computing remotely") as report:
+            found = self.remote.run(
+                {"kind": "infer", "model": self.name, "keys": self._keys, "inputs": sent}, report
+            )
+        try:
+            return ModelAnswer.from_bytes(self.plan, found)
+        except SudareError as error:
+            raise _nonsense(f"an answer that is none of this model ({error})") from error
+
+    def predict(self, client: ModelClient, inputs: ArrayLike) -> NDArray[Any]:
+        """Encrypts inputs, has them computed on, and decrypts: labels of a classifier, else numbers.
+
+        Raises as `ModelClient.encrypt`, `run` and `ModelClient.decrypt`.
+        """
+        return client.plan._labels(client.decrypt(self.run(client.encrypt(inputs))))
+
+    def __repr__(self) -> str:
+        return f"<sudare model {self.name} at {self.remote.url}>"
 
 
 def remote(url: str, *, token: str, ca: str | os.PathLike[str] | None = None) -> Remote:

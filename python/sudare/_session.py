@@ -20,6 +20,7 @@ from ._keys import Home, KeyedServer, SecretHolder
 from ._matrix import Blocks, Encrypted, PlainOperand, Unused, planned, rows, shared
 from ._models import ModelClient, ModelPlan
 from ._moments import moments, names_of, warn_of_columns
+from ._plain import PlainClient, PlainIndex
 from ._plan import Plan
 from ._progress import clock, progress
 from ._release import wanted
@@ -179,8 +180,8 @@ class Client(SecretHolder[_core.Client]):
     """Owns the secret key: encrypts the inputs of a plan of any kind and decrypts its result.
 
     `threads` work for it and for its server (0: one for each processor). The client of an `Index` is an
-    `IndexClient`, that of a `ModelPlan` a `ModelClient`, that of a `learn.Plan` a `learn.Client`, which type
-    checkers want by these names.
+    `IndexClient`, that of a `PlainIndex` a `PlainClient`, that of a `ModelPlan` a `ModelClient`, that of a
+    `learn.Plan` a `learn.Client`, which type checkers want by these names.
 
     >>> plan = sd.plan(lambda A, B: A @ B, A=sd.spec((2, 3)), B=sd.spec((3, 2)), error=1e-4)
     >>> client = sd.Client(plan)
@@ -196,6 +197,8 @@ class Client(SecretHolder[_core.Client]):
     def __new__(cls, plan: Any = None, *, threads: int = 0) -> Any:
         if isinstance(plan, Index):
             return IndexClient(plan, threads=threads)
+        if isinstance(plan, PlainIndex):
+            return PlainClient(plan, threads=threads)
         if isinstance(plan, ModelPlan):
             return ModelClient(plan, threads=threads)
         if isinstance(plan, FitPlan):

@@ -23,8 +23,8 @@ COMMAND = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / 
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[tuple[str, str]]:
-    """Address and token of a `sudare serve` in a folder."""
+def serving(folder: Path, *more: str) -> Iterator[tuple[str, str]]:
+    """Address and token of a `sudare serve` in a folder, with more arguments."""
     if not COMMAND.exists():
         pytest.skip("the command is not built")
     made = [str(COMMAND), "token", "add", "clinic", "--tokens", "tokens"]
@@ -39,6 +39,7 @@ def serving(folder: Path) -> Iterator[tuple[str, str]]:
         "data",
         "--tokens",
         "tokens",
+        *more,
     ]
     with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

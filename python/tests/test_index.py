@@ -160,3 +160,38 @@ def test_plans(world: dict[str, Any], tmp_path: Path) -> None:
     low, high = sd.Index(d=D, above=0.7, rows=10_000).gap
     assert low < 0.7 < high
     assert repr(world["table"]).startswith("<sudare table of 900 rows")
+
+
+def test_rows_in_the_clear_are_scored() -> None:
+    rng = np.random.default_rng(9)
+    faces = vectors(rng, 2100)
+    index = sd.PlainIndex(d=D)
+    client = sd.PlainClient(index)
+    table = sd.PlainTable(index, faces)
+    assert (len(table), index.d) == (2100, D)
+    batch = rng.standard_normal((3, D))
+    question = client.query(batch)
+    found = client.decrypt(table.scores(question))
+    exact = np.stack([scores(faces, each) for each in batch])
+    assert found.shape == exact.shape
+    assert np.abs(found - exact).max() < 8 * index.deviation
+    top = client.top(table, client.query(5 * faces[2050]), 2)
+    assert top["index"][0] == 2050
+    assert top["score"][0] == pytest.approx(1, abs=1e-3)
+    again = sd.PlainClient.from_secret_bytes(index, client.secret_bytes())
+    assert np.array_equal(again.decrypt(table.scores(question)), found)
+    with pytest.raises(sd.KeyMismatchError):
+        sd.PlainClient(index).decrypt(table.scores(question))
+    with pytest.raises(sd.KeyMismatchError):
+        sd.PlainTable(sd.PlainIndex(d=3), np.eye(3)).scores(question)
+    for damaged in (b"", b"a question", question[:-1], question[:5000] + b"x" + question[5001:]):
+        with pytest.raises(sd.FormatError):
+            table.scores(damaged)
+    with pytest.raises(sd.InputError, match="zero"):
+        client.query(np.zeros(D))
+    with pytest.raises(sd.ShapeError):
+        client.query(np.ones(D + 1))
+    with pytest.raises(sd.InputError):
+        sd.PlainTable(index, np.full((2, D), np.nan))
+    with pytest.raises(sd.PlanError, match="4096"):
+        sd.PlainIndex(d=5000)

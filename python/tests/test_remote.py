@@ -81,6 +81,82 @@ def test_integers_and_statistics_remotely(served: tuple[str, str]) -> None:
     assert np.allclose(moments.covariance, np.cov(X, rowvar=False), atol=1e-5)
 
 
+def test_a_table_at_a_server_answers_as_one_here(served: tuple[str, str], tmp_path: Path) -> None:
+    remote = sd.remote(served[0], token=served[1])
+    rng = np.random.default_rng(6)
+    faces = rng.standard_normal((600, 32)).astype("f4")
+    faces[::100] = faces[0]
+    numbers = np.arange(1200, dtype="i2").reshape(600, 2) - 600
+    index = sd.Index(d=32, above=0.85, gap=(0.8, 0.95), rows=2000, payload=("i2", 2), insecure=9)
+    client, path = sd.IndexClient(index), tmp_path / "faces.sudare"
+    server = client.server()
+    client.store(path, faces, payload=numbers)
+    with pytest.raises(sd.RemoteError, match="no table 'faces'") as caught:
+        remote.index("faces")
+    assert caught.value.kind == "not-found"
+    remote.store("faces", path, server)
+    there, here = remote.index("faces"), sd.open(path, server=server)
+    assert (len(there), there.index.gap, remote.tables()) == (600, (0.8, 0.95), ["faces"])
+    question = client.query(faces[[0, 7]])
+    answers: list[Callable[[sd.IndexTable], sd.IndexAnswer]] = [
+        lambda table: table.count(question),
+        lambda table: table.count(question, above=0.87),
+        lambda table: table.histogram(question, [0.85, 0.87]),
+        lambda table: table.scores(question),
+    ]
+    for answer in answers:
+        assert np.array_equal(client.decrypt(answer(there)), client.decrypt(answer(here)))
+    hits = client.decrypt(there.fetch(client.query(faces[0])))
+    assert hits["index"].tolist() == list(range(0, 600, 100))
+    assert hits["payload"].tolist() == numbers[::100].tolist()
+    assert client.top(there, client.query(faces[3]), 1)["index"].tolist() == [3]
+    client.append(path, faces[:1], payload=numbers[:1])
+    there.append(path, server)
+    assert len(there) == len(remote.index("faces")) == 601
+    assert client.decrypt(there.count(client.query(faces[0]))) == 7
+    # Another owner's questions, tables and keys.
+    other = sd.IndexClient(index)
+    with pytest.raises(sd.KeyMismatchError):
+        there.count(other.query(faces[0]))
+    with pytest.raises(sd.KeyMismatchError):
+        remote.store("copy", path, other.server())
+    other.store(tmp_path / "other.sudare", faces[:3], payload=numbers[:3])
+    with pytest.raises(sd.KeyMismatchError, match="another"):
+        remote.store("faces", tmp_path / "other.sudare", other.server())
+    with pytest.raises(sd.PlanError):
+        there.count(question, above=(0.9, 0.91))
+    with pytest.raises(sd.InputError, match="no name"):
+        remote.index("../faces")
+    assert "faces of 601 rows at" in repr(there)
+    there.delete()
+    assert remote.tables() == []
+
+
+def test_a_model_at_a_server_answers_as_one_here(tmp_path: Path) -> None:
+    X = np.sin(np.arange(40 * 6) ** 1.3).reshape(40, 6)
+    layers = [sd.Dense(np.eye(6, 4), function="square"), sd.Dense(np.ones((4, 2)) + np.eye(4, 2))]
+    model = sd.compile(layers, example=X, insecure=9)
+    model.save(tmp_path / "model.bin")
+    with serving(tmp_path, "--model", "net=model.bin") as (url, token):
+        remote = sd.remote(url, token=token)
+        assert remote.config()["models"] == [{"name": "net", "plan": model.plan.hash}]
+        net = remote.model("net")
+        client = sd.ModelClient(net.plan)
+        with pytest.raises(sd.MissingKeyError, match="add_keys"):
+            net.run(client.encrypt(X[:2]))
+        net.add_keys(client)
+        found = client.decrypt(net.run(client.encrypt(X[:5])))
+        assert np.abs(found - model.polynomial(X[:5])).max() < 1e-2
+        assert net.predict(client, X[:5]).tolist() == model.clear(X[:5]).argmax(axis=1).tolist()
+        with pytest.raises(sd.KeyMismatchError):
+            net.run(sd.ModelClient(net.plan).encrypt(X[:2]))
+        other = sd.compile(layers, example=X, margin=3.0, insecure=9)
+        with pytest.raises(sd.KeyMismatchError, match="another plan"):
+            net.add_keys(sd.ModelClient(other.plan))
+        with pytest.raises(sd.RemoteError, match="no such model"):
+            remote.model("other")
+
+
 def test_refusals_are_those_of_a_server_here(served: tuple[str, str]) -> None:
     url, token = served
     remote = sd.remote(url, token=token)

@@ -1,14 +1,14 @@
 //! Encrypted search among vectors.
 
-use crate::error::Result;
+use crate::error::{Refusal, Result};
 use crate::files::{read_key, write_key};
 use crate::work::{Workers, bytes, long, with_progress};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use sudare_ring::Threads;
+use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_search::{self as search, Gap, Goal, Keys, Mode, Payload, SearchError};
 
@@ -266,6 +266,11 @@ impl IndexServer {
         let inner = Arc::new(search::Server::new(index, keys.clone())?);
         Ok(Self { inner, keys, threads: Threads::new(threads.0) })
     }
+
+    /// A segment of a stored table, to be sent.
+    pub fn parcel(&self, path: &Path, segment: usize) -> Result<search::Parcel> {
+        Ok(search::Parcel::new(self.inner.index(), self.keys.id(), path, segment)?)
+    }
 }
 
 #[pymethods]
@@ -300,6 +305,17 @@ impl IndexServer {
     #[getter]
     fn key_bytes(&self) -> usize {
         self.keys.bytes()
+    }
+
+    /// The numbers of the segments of a stored table that a copy lacks, whose list is given if there is one: from, and below.
+    fn lacking(&self, py: Python<'_>, path: PathBuf, copy: Option<&str>) -> Result<(usize, usize)> {
+        long(py, || {
+            let here = search::Manifest::load(&path)?;
+            let Some(copy) = copy else { return Ok((0, here.segments.len())) };
+            let no_list = |_| Refusal::Refused(ErrorKind::Format, "the server's list of segments is none".into());
+            let lacking = here.lacking(&serde_json::from_str(copy).map_err(no_list)?)?;
+            Ok((lacking.start, lacking.end))
+        })
     }
 
     /// Opens a table within some bytes of memory.

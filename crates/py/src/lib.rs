@@ -21,6 +21,7 @@ mod models;
 mod operation;
 mod part;
 mod parties;
+mod plain;
 mod plan;
 mod polynomial;
 mod remote;
@@ -51,6 +52,7 @@ pub use models::{Model, ModelAnswer, ModelClient, ModelPlan, ModelRequest, Model
 pub use operation::infer;
 pub use part::{add_parts, decrypt_part, layouts, load_part, matmul_parts, sum_part};
 pub use parties::{Member, Room};
+pub use plain::{PlainClient, PlainIndex, PlainTable};
 pub use plan::Plan;
 pub use polynomial::Polynomial;
 pub use remote::Remote;

@@ -236,6 +236,11 @@ impl ModelClient {
         })
     }
 
+    /// The bytes of new evaluation keys.
+    fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
+        bytes(py, || Ok(self.threads.run(|| self.inner.eval_keys())?.to_bytes()?))
+    }
+
     /// Encrypts examples.
     fn encrypt(&self, py: Python<'_>, examples: PyReadonlyArray2<'_, f64>) -> Result<ModelRequest> {
         let (columns, examples) = (examples.as_array().ncols(), rows(&examples));

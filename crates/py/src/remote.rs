@@ -1,11 +1,13 @@
 //! A server on another machine.
 
 use crate::error::{Refusal, Result};
-use crate::work::away;
+use crate::index::IndexServer;
+use crate::work::{away, long};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::io::Cursor;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sudare_ring::ErrorKind;
@@ -96,6 +98,48 @@ impl Remote {
         let remote = self.0.clone();
         let found = away(py, None, refused, move |_| remote.sites(&panel))?;
         Ok(PyBytes::new(py, &found))
+    }
+
+    /// The text of a model's plan.
+    fn model_plan(&self, py: Python<'_>, model: String) -> Result<String> {
+        let remote = self.0.clone();
+        let found = away(py, None, refused, move |_| remote.model_plan(&model))?;
+        Ok(String::from_utf8_lossy(&found).into_owned())
+    }
+
+    /// The names of the tenant's tables.
+    fn tables(&self, py: Python<'_>) -> Result<Vec<String>> {
+        let remote = self.0.clone();
+        away(py, None, refused, move |_| remote.tables())
+    }
+
+    /// A table: its rows, the text of its plan, and its list of segments; none where there is no such.
+    fn table(&self, py: Python<'_>, name: String) -> Result<Option<(u64, String, String)>> {
+        let remote = self.0.clone();
+        let found = away(py, None, refused, move |_| remote.table(&name))?;
+        Ok(found.map(|view| (view.rows, view.plan, view.manifest.to_string())))
+    }
+
+    /// Removes a table.
+    fn delete_table(&self, py: Python<'_>, name: String) -> Result<()> {
+        let remote = self.0.clone();
+        away(py, None, refused, move |_| remote.delete_table(&name))
+    }
+
+    /// Sends a segment of a stored table; with the first one the names of plan and keys.
+    fn append(
+        &self,
+        py: Python<'_>,
+        name: String,
+        server: &IndexServer,
+        path: PathBuf,
+        segment: usize,
+        begin: Option<(String, String)>,
+    ) -> Result<()> {
+        let (remote, begin) =
+            (self.0.clone(), begin.map(|(plan, keys)| Ok::<_, Refusal>((named(&plan)?, named(&keys)?))));
+        let (begin, mut parcel) = (begin.transpose()?, long(py, || server.parcel(&path, segment))?);
+        away(py, None, refused, move |_| remote.append(&name, &mut parcel, begin))
     }
 
     /// The result of a job that is asked for, given as JSON. What is raised meanwhile cancels the job.

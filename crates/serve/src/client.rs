@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::problem::Problem;
-use crate::request::{JobView, Request, State};
+use crate::request::{JobView, Request, State, TableView};
 use crate::tls::TrustingConnector;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -303,11 +303,66 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub fn sites(&self, panel: &str) -> Result<Vec<u8>, RemoteError> {
-        if panel.is_empty() || !panel.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
-            return Err(RemoteError::Address(format!("{:?} is no name of a panel", told(panel))));
-        }
-        let path = format!("/v1/panels/{panel}/sites");
+        let path = format!("/v1/panels/{}/sites", named(panel)?);
         self.tried(|| self.bytes(self.get(&path, self.patience.piece)?, MAX_SITES))
+    }
+
+    /// The plan of a model, by the name that [`Remote::config`] has.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn model_plan(&self, model: &str) -> Result<Vec<u8>, RemoteError> {
+        let path = format!("/v1/models/{}/plan", named(model)?);
+        self.tried(|| self.bytes(self.get(&path, self.patience.piece)?, MAX_ANSWER))
+    }
+
+    /// The names of the tenant's tables.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn tables(&self) -> Result<Vec<String>, RemoteError> {
+        self.tried(|| self.json(self.get("/v1/tables", self.patience.answer)?))
+    }
+
+    /// A table; none where there is no such.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn table(&self, name: &str) -> Result<Option<TableView>, RemoteError> {
+        let path = format!("/v1/tables/{}", named(name)?);
+        match self.tried(|| self.json(self.get(&path, self.patience.answer)?)) {
+            Err(RemoteError::Refused(problem)) if problem.kind() == ErrorKind::NotFound => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Removes a table.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn delete_table(&self, name: &str) -> Result<(), RemoteError> {
+        self.delete(&format!("/v1/tables/{}", named(name)?))
+    }
+
+    /// Sends a segment of a table and waits until it is taken in; with the first one the objects of plan and keys. What was
+    /// sent is not kept beside the table.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn append(
+        &self,
+        table: &str,
+        segment: &mut (impl Read + Seek),
+        begin: Option<(Digest, Digest)>,
+    ) -> Result<(), RemoteError> {
+        let digest = self.send(segment)?;
+        let (plan, keys) = begin.unzip();
+        let job = self.submit(&Request::Append { table: table.to_owned(), segment: digest, plan, keys }, None)?;
+        let taken = self.wait(&job.id, &|_, _| ());
+        self.delete_job(&job.id)?;
+        self.delete_object(digest)?;
+        let (result, _) = taken?;
+        self.delete_object(result)
     }
 
     /// A job as the server tells it.
@@ -526,6 +581,14 @@ impl Remote {
     fn delete(&self, path: &str) -> Result<(), RemoteError> {
         let request = self.agent.delete(self.url(path)).config().timeout_global(Some(self.patience.answer)).build();
         self.answer(request.header("authorization", self.authorization.as_str()).call()).map(drop)
+    }
+}
+
+/// A name of a panel, a model or a table, which stands in a path.
+fn named(name: &str) -> Result<&str, RemoteError> {
+    match !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
+        true => Ok(name),
+        false => Err(RemoteError::Address(format!("{:?} is no name of a panel, a model or a table", told(name)))),
     }
 }
 

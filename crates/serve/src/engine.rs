@@ -4,17 +4,21 @@ use crate::digest::Digest;
 use crate::objects::{Objects, Reservation};
 use crate::problem::Problem;
 use crate::request::{Operand, Request};
+use crate::tables::{OpenTable, Tables};
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_expr::{Matrix, Operation};
 use sudare_genome::{Options, Padding, Panel};
+use sudare_models::Model;
 use sudare_plan::MAX_PLAN_BYTES;
 use sudare_plan::Plan;
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::wire::Wire;
+use sudare_search::server::Progress;
+use sudare_search::{Answer, Gap, Index, Query, SearchError};
 use sudare_session::Encrypted;
 
 /// Bytes that a session takes beside its keys: tables, diagrams of a panel.
@@ -48,19 +52,47 @@ impl ServedPanel {
     }
 }
 
+/// A compiled model as tenants may use it.
+#[derive(Clone, Debug)]
+pub struct ServedModel {
+    /// The name that clients ask for.
+    pub name: String,
+    /// The model, with its weights.
+    pub model: Model,
+}
+
+/// What the operator offers to all tenants.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    /// Haplotype panels.
+    pub panels: Vec<ServedPanel>,
+    /// Compiled models.
+    pub models: Vec<ServedModel>,
+}
+
 /// What a session was made of: a tenant's own objects. Two tenants never share one.
 #[derive(Clone, PartialEq, Eq)]
 struct Name {
     tenant: Arc<str>,
-    /// The plan, or none for a panel.
-    plan: Option<Digest>,
-    panel: String,
+    of: Of,
     keys: Option<Digest>,
+}
+
+/// Of what a session is.
+#[derive(Clone, PartialEq, Eq)]
+enum Of {
+    Plan(Digest),
+    Panel(String),
+    Model(String),
+    /// A table by its name, with its random name and its segments: when it grows, another session answers.
+    Table(String, String, usize),
 }
 
 enum Session {
     Plan(Plan, sudare_session::Server),
     Panel(Box<sudare_genome::Server>),
+    Model(Box<sudare_models::Server>, bool),
+    Table(Box<OpenTable>),
 }
 
 impl Session {
@@ -70,6 +102,8 @@ impl Session {
                 Self::Plan(_, server) => server.bytes() as u64,
                 // Masks are expanded: twice what was sent, at most.
                 Self::Panel(_) => 2 * keys,
+                Self::Model(server, stored) => server.plan().memory(*stored),
+                Self::Table(table) => table.bytes(),
             }
     }
 }
@@ -109,7 +143,8 @@ impl Steps {
 /// Runs jobs.
 pub(crate) struct Engine {
     objects: Arc<Objects>,
-    panels: Vec<ServedPanel>,
+    pub tables: Tables,
+    served: Served,
     threads: usize,
     memory: u64,
     pool: Threads,
@@ -118,17 +153,24 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub fn new(objects: Arc<Objects>, panels: Vec<ServedPanel>, threads: usize, memory: u64) -> Self {
-        Self { objects, panels, threads, memory, pool: Threads::new(threads), kept: Mutex::default() }
+    pub fn new(objects: Arc<Objects>, served: Served, threads: usize, memory: u64) -> Self {
+        let tables = Tables::new(objects.clone(), memory);
+        Self { objects, tables, served, threads, memory, pool: Threads::new(threads), kept: Mutex::default() }
     }
 
-    pub fn panels(&self) -> &[ServedPanel] {
-        &self.panels
+    pub fn served(&self) -> &Served {
+        &self.served
     }
 
     /// A panel by its name.
     pub fn panel(&self, name: &str) -> Result<&ServedPanel, Problem> {
-        self.panels.iter().find(|panel| panel.name == name).ok_or_else(|| Problem::not_found("panel"))
+        self.served.panels.iter().find(|panel| panel.name == name).ok_or_else(|| Problem::not_found("panel"))
+    }
+
+    /// A model by its name.
+    pub fn model(&self, name: &str) -> Result<&Model, Problem> {
+        let found = self.served.models.iter().find(|served| served.name == name);
+        found.map(|served| &served.model).ok_or_else(|| Problem::not_found("model"))
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<(Name, Arc<Session>, u64)>> {
@@ -143,14 +185,20 @@ impl Engine {
     /// Forgets sessions that an object was part of.
     pub fn forget(&self, tenant: &str, digest: Digest) {
         self.kept()
-            .retain(|(name, ..)| &*name.tenant != tenant || (name.plan != Some(digest) && name.keys != Some(digest)));
+            .retain(|(name, ..)| &*name.tenant != tenant || (name.of != Of::Plan(digest) && name.keys != Some(digest)));
+    }
+
+    /// Forgets the sessions of a table that grew or went.
+    pub fn forget_table(&self, tenant: &str, table: &str) {
+        let of = |name: &Name| &*name.tenant == tenant && matches!(&name.of, Of::Table(known, ..) if known == table);
+        self.kept().retain(|(name, ..)| !of(name));
     }
 
     /// Runs a job and stores its result; gives the result's name and length.
     pub fn run(&self, tenant: &Arc<str>, request: &Request, steps: &Steps) -> Result<(Digest, u64), Problem> {
         match request {
             Request::Compute { plan, keys, operation, operands } => {
-                let name = Name { tenant: tenant.clone(), plan: Some(*plan), panel: String::new(), keys: *keys };
+                let name = Name { tenant: tenant.clone(), of: Of::Plan(*plan), keys: *keys };
                 let session = self.session(&name)?;
                 let Session::Plan(plan, server) = &*session else { return Err(broken()) };
                 let inputs = plan.expression().inputs().len();
@@ -179,7 +227,7 @@ impl Engine {
                 self.objects.put(room, |out| Ok(value.write_to(out)?))
             }
             Request::Search { panel, keys, query, pad } => {
-                let name = Name { tenant: tenant.clone(), plan: None, panel: panel.clone(), keys: *keys };
+                let name = Name { tenant: tenant.clone(), of: Of::Panel(panel.clone()), keys: *keys };
                 let session = self.session(&name)?;
                 let Session::Panel(server) = &*session else { return Err(broken()) };
                 let class = self.panel(panel)?.class(*pad)?;
@@ -190,7 +238,68 @@ impl Engine {
                 let (answer, _) = self.pool.run(|| server.search(&query, options))?;
                 self.objects.put(room, |out| Ok(out.write_all(&answer)?))
             }
+            Request::Count { table, query, gaps } => {
+                let gaps: Vec<Gap> = gaps.iter().map(|(low, high)| Gap { low: *low, high: *high }).collect();
+                let bytes = |index: &Index| index.bytes().count.saturating_mul(gaps.len() as u64);
+                self.ask((tenant, table, *query), steps, bytes, |open, query, tell| {
+                    open.server.count(&open.database, query, &gaps, tell)
+                })
+            }
+            Request::Fetch { table, query, gap: (low, high) } => {
+                let gap = Gap { low: *low, high: *high };
+                self.ask(
+                    (tenant, table, *query),
+                    steps,
+                    |index| index.bytes().fetch,
+                    |open, query, tell| open.server.fetch(&open.database, query, gap, tell),
+                )
+            }
+            Request::Scores { table, query } => self.ask(
+                (tenant, table, *query),
+                steps,
+                |index| index.bytes().scores,
+                |open, query, tell| open.server.scores(&open.database, query, tell),
+            ),
+            Request::Append { table, segment, plan, keys } => {
+                let manifest = self.tables.append(tenant, table, *segment, (*plan, *keys), &self.pool)?;
+                self.forget_table(tenant, table);
+                let told = serde_json::json!({ "rows": manifest.rows(), "segments": manifest.segments.len() });
+                let room = self.objects.reserve(tenant, ANSWER_BYTES)?;
+                self.objects.put(room, |out| Ok(write!(out, "{told}")?))
+            }
+            Request::Infer { model, keys, inputs } => {
+                let of = Of::Model(model.clone());
+                let session = self.session(&Name { tenant: tenant.clone(), of, keys: Some(*keys) })?;
+                let Session::Model(server, _) = &*session else { return Err(broken()) };
+                let inputs = self.objects.read(tenant, *inputs)?;
+                let request = sudare_models::Request::from_bytes(server.plan(), &inputs)?;
+                let room = self.objects.reserve(tenant, ANSWER_BYTES.max(inputs.len() as u64))?;
+                let tell = |done: usize, all: usize| steps.tell(done as u64, all as u64);
+                let answer = self.pool.run(|| server.run(&request, &tell))?.to_bytes()?;
+                self.objects.put(room, |out| Ok(out.write_all(&answer)?))
+            }
         }
+    }
+
+    /// Asks a table that is open; the answer to a question takes about as many bytes as `bytes` says.
+    fn ask(
+        &self,
+        (tenant, table, query): (&Arc<str>, &str, Digest),
+        steps: &Steps,
+        bytes: impl Fn(&Index) -> u64,
+        work: impl Fn(&OpenTable, &Query, Progress<'_>) -> Result<Answer, SearchError> + Sync,
+    ) -> Result<(Digest, u64), Problem> {
+        let manifest = self.tables.manifest(tenant, table)?;
+        let of = Of::Table(table.to_owned(), manifest.index, manifest.segments.len());
+        let session = self.session(&Name { tenant: tenant.clone(), of, keys: None })?;
+        let Session::Table(open) = &*session else { return Err(broken()) };
+        let index = open.server.index();
+        let query = Query::from_bytes(index, &self.objects.read(tenant, query)?)?;
+        let expected = bytes(index).saturating_mul(query.len() as u64);
+        let room = self.objects.reserve(tenant, ANSWER_BYTES.max(expected))?;
+        let tell = |done: usize, all: usize| steps.tell(done as u64, all as u64);
+        let answer = self.pool.run(|| work(open, &query, &tell))?.to_bytes()?;
+        self.objects.put(room, |out| Ok(out.write_all(&answer)?))
     }
 
     /// Reservation for a result: of a plan as it says, of an operation at least as much as its operands have.
@@ -220,9 +329,11 @@ impl Engine {
         if let Some(digest) = name.keys {
             keys_bytes = self.objects.length(&name.tenant, digest).unwrap_or(0);
         }
-        let session = Arc::new(match name.plan {
-            Some(plan) => self.plan_session(name, plan)?,
-            None => self.panel_session(name)?,
+        let session = Arc::new(match &name.of {
+            Of::Plan(plan) => self.plan_session(name, *plan)?,
+            Of::Panel(panel) => self.panel_session(name, panel)?,
+            Of::Model(model) => self.model_session(name, model)?,
+            Of::Table(table, ..) => Session::Table(Box::new(self.pool.run(|| self.tables.open(&name.tenant, table))?)),
         });
         let bytes = session.bytes(keys_bytes);
         if bytes <= self.memory {
@@ -269,8 +380,16 @@ impl Engine {
         Ok(Session::Plan(plan, server))
     }
 
-    fn panel_session(&self, name: &Name) -> Result<Session, Problem> {
-        let mut server = sudare_genome::Server::new(self.panel(&name.panel)?.panel.clone())?;
+    fn model_session(&self, name: &Name, model: &str) -> Result<Session, Problem> {
+        let (model, Some(keys)) = (self.model(model)?, name.keys) else { return Err(broken()) };
+        let stored = model.plan().stores() && model.plan().memory(true) <= self.memory;
+        let keys = sudare_models::Keys::from_bytes(model.plan(), &self.objects.read(&name.tenant, keys)?)?;
+        let server = self.pool.run(|| sudare_models::Server::new(model, keys, stored))?;
+        Ok(Session::Model(Box::new(server), stored))
+    }
+
+    fn panel_session(&self, name: &Name, panel: &str) -> Result<Session, Problem> {
+        let mut server = sudare_genome::Server::new(self.panel(panel)?.panel.clone())?;
         if let Some(keys) = name.keys {
             let bytes = self.objects.read(&name.tenant, keys)?;
             self.pool.run(|| server.add_keys(&bytes))?;

@@ -254,6 +254,15 @@ impl Jobs {
             Request::Search { panel, pad, .. } => {
                 self.engine.panel(panel)?.class(*pad)?;
             }
+            Request::Count { table, .. } | Request::Fetch { table, .. } | Request::Scores { table, .. } => {
+                self.engine.tables.manifest(tenant, table)?;
+            }
+            Request::Append { table, plan, keys, .. } => {
+                self.engine.tables.check_append(tenant, table, plan.is_some() && keys.is_some())?;
+            }
+            Request::Infer { model, .. } => {
+                self.engine.model(model)?;
+            }
         }
         for digest in request.objects() {
             // Also notes that it is used: it is not removed while the job waits.
@@ -300,6 +309,13 @@ impl Jobs {
         let inner = self.inner();
         let waiting = inner.jobs.values().filter(|job| &*job.tenant == tenant && !*job.ended.borrow());
         waiting.into_iter().any(|job| job.record().request.objects().contains(&digest))
+    }
+
+    /// Whether a job that has not ended names a table.
+    pub fn uses_table(&self, tenant: &str, name: &str) -> bool {
+        let inner = self.inner();
+        let mut waiting = inner.jobs.values().filter(|job| &*job.tenant == tenant && !*job.ended.borrow());
+        waiting.any(|job| job.record().request.table() == Some(name))
     }
 
     /// Cancels a job that waits or runs; forgets one that ended.

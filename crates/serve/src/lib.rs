@@ -1,4 +1,4 @@
-//! Encrypted products, circuits, statistics, exact integers and private searches over HTTP.
+//! Encrypted products, circuits, statistics, exact integers, private searches, tables of vectors and models over HTTP.
 //!
 //! A client sends a plan, evaluation keys and encrypted values as *objects*, named by the SHA-256 of their bytes, and asks
 //! for *jobs* on them; a result is an object again. The server holds evaluation keys and nothing secret: secret keys and
@@ -7,7 +7,7 @@
 //! | Subject | Where |
 //! |---|---|
 //! | what may be asked of it, what changes while it runs, and how it ends | [`Service`], [`Settings`], [`Control`], [`Stop`] |
-//! | who may ask, in which panels | [`Tokens`], [`ServedPanel`] |
+//! | who may ask, and what the operator offers | [`Tokens`], [`Served`] |
 //! | events of its logs | [`Event`] |
 //! | what a job is | [`Request`], [`Operand`], [`State`] |
 //! | refusals | [`Problem`] |
@@ -46,6 +46,8 @@ mod routes;
 mod service;
 #[cfg(feature = "server")]
 mod settings;
+#[cfg(feature = "server")]
+mod tables;
 mod tls;
 #[cfg(feature = "server")]
 mod tokens;
@@ -53,11 +55,11 @@ mod tokens;
 pub use client::{Patience, Remote, RemoteError};
 pub use digest::Digest;
 #[cfg(feature = "server")]
-pub use engine::ServedPanel;
+pub use engine::{Served, ServedModel, ServedPanel};
 #[cfg(feature = "server")]
 pub use events::Event;
 pub use problem::Problem;
-pub use request::{JobView, Operand, Request, State};
+pub use request::{JobView, Operand, Request, State, TableView};
 #[cfg(feature = "server")]
 pub use service::{Control, ServeError, Service, Stop, Tls};
 #[cfg(feature = "server")]

@@ -58,8 +58,8 @@ impl Metrics {
         family("connections", "gauge", "Connections.", &[("", get(&self.connections) as f64)]);
         family("jobs_queued", "gauge", "Jobs that wait.", &[("", now.queued as f64)]);
         family("jobs_running", "gauge", "Jobs that run.", &[("", now.running as f64)]);
-        family("stored_bytes", "gauge", "Bytes of objects.", &[("", now.stored as f64)]);
-        family("session_bytes", "gauge", "Bytes of keys in memory.", &[("", now.keys as f64)]);
+        family("stored_bytes", "gauge", "Bytes of objects and tables.", &[("", now.stored as f64)]);
+        family("session_bytes", "gauge", "Bytes of keys and tables in memory.", &[("", now.keys as f64)]);
         out
     }
 }

@@ -6,6 +6,7 @@
 use crate::digest::{Digest, Naming};
 use crate::problem::Problem;
 use crate::settings::Limits;
+use crate::tables::size;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use sudare_ring::ErrorKind;
 use sudare_rlwe::wire::{MAGIC, ObjectType, peek};
+use sudare_search::parcel::PARCEL;
 use sudare_store::atomic::{self, Access, Durability, Over, Part, Scratch};
 
 /// Bytes at the front of an object that tell its kind.
@@ -26,7 +28,7 @@ const MAX_CONTAINERS: usize = 1024;
 /// What a tenant has here.
 #[derive(Default)]
 struct Account {
-    /// Bytes on the disk, and room for pieces under way.
+    /// Bytes on the disk, tables among them, and room for pieces under way.
     bytes: u64,
     /// Uploads under way.
     uploads: HashSet<Digest>,
@@ -99,6 +101,7 @@ impl Objects {
                         .sum::<u64>();
                 }
             }
+            bytes += size(&self.tables_folder(tenant));
             accounts.insert(tenant.clone(), Account { bytes, ..Account::default() });
             new.push(tenant.clone());
         }
@@ -112,6 +115,18 @@ impl Objects {
     /// The folder of a tenant's jobs.
     pub fn jobs_folder(&self, tenant: &str) -> PathBuf {
         self.data.join(tenant).join("jobs")
+    }
+
+    /// The folder of a tenant's tables.
+    pub fn tables_folder(&self, tenant: &str) -> PathBuf {
+        self.data.join(tenant).join("tables")
+    }
+
+    /// Counts a folder of the tenant's that took so many bytes before, and takes others now.
+    pub fn settle(&self, tenant: &str, before: u64, after: u64) {
+        if let Some(account) = self.accounts().get_mut(tenant) {
+            account.bytes = account.bytes.saturating_sub(before).saturating_add(after);
+        }
     }
 
     fn path(&self, tenant: &str, digest: Digest) -> PathBuf {
@@ -407,7 +422,8 @@ fn refuse_secrets(head: &[u8]) -> Result<(), Problem> {
     }
 }
 
-/// What an object is; refuses those that no job takes. A plan, and the elements of a plain input, are no containers.
+/// What an object is; refuses those that no job takes. A plan, a segment of a table, and the elements of a plain input are no
+/// containers.
 fn inspect(file: &mut File) -> Result<String, Problem> {
     let total = file.metadata()?.len();
     let (mut start, mut kind) = (0, String::new());
@@ -418,6 +434,7 @@ fn inspect(file: &mut File) -> Result<String, Problem> {
         file.read_exact(&mut head[..length])?;
         if length < HEAD || head[..8] != MAGIC {
             return match at {
+                0 if length == HEAD && PARCEL.starts_with(&head) => Ok("a segment".into()),
                 0 if head[0] == b'{' => Ok("a plan".into()),
                 0 => Ok("a plain value".into()),
                 _ => Err(Problem::new(ErrorKind::Format, "there are bytes after the object")),
@@ -428,6 +445,7 @@ fn inspect(file: &mut File) -> Result<String, Problem> {
         let header = peek(&mut *file)?;
         match header.object() {
             ObjectType::EvalKeys
+            | ObjectType::BootstrapKeys
             | ObjectType::Bundle
             | ObjectType::IntegerBundle
             | ObjectType::TfheServerKey

@@ -40,6 +40,53 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pad: Option<u64>,
     },
+    /// How many rows of a table score above each of some thresholds: of several it is a histogram.
+    Count {
+        /// The table's name.
+        table: String,
+        /// The encrypted questions.
+        query: Digest,
+        /// Both ends of the gap of each threshold: no score lies between them.
+        gaps: Vec<(f64, f64)>,
+    },
+    /// Which rows of a table score above a threshold, with their payloads.
+    Fetch {
+        /// The table's name.
+        table: String,
+        /// The encrypted questions.
+        query: Digest,
+        /// Both ends of the threshold's gap.
+        gap: (f64, f64),
+    },
+    /// The scores of all rows of a table.
+    Scores {
+        /// The table's name.
+        table: String,
+        /// The encrypted questions.
+        query: Digest,
+    },
+    /// Takes a segment into a table, which the first one begins. The result says how many rows and segments there are.
+    Append {
+        /// The table's name.
+        table: String,
+        /// The segment, as `sudare_search::Parcel` has it.
+        segment: Digest,
+        /// The plan of the search, where the table is new.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<Digest>,
+        /// Evaluation keys, where the table is new.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keys: Option<Digest>,
+    },
+    /// What a model of the server says of encrypted inputs.
+    Infer {
+        /// The model's name, as `/v1/config` has it.
+        model: String,
+        /// Evaluation keys of its plan.
+        keys: Digest,
+        /// The encrypted inputs.
+        inputs: Digest,
+    },
 }
 
 #[cfg(feature = "server")]
@@ -60,6 +107,23 @@ impl Request {
                 let event = event.with("operation", "search").with("panel", panel.as_str());
                 named(event, "keys", keys).with("operands", vec![query.to_string()])
             }
+            Self::Count { table, query, .. } | Self::Fetch { table, query, .. } | Self::Scores { table, query } => {
+                let operation = match self {
+                    Self::Count { .. } => "count",
+                    Self::Fetch { .. } => "fetch",
+                    _ => "scores",
+                };
+                let event = event.with("operation", operation).with("table", table.as_str());
+                event.with("operands", vec![query.to_string()])
+            }
+            Self::Append { table, segment, plan, keys } => {
+                let event = event.with("operation", "append").with("table", table.as_str());
+                named(named(event, "plan", plan), "keys", keys).with("operands", vec![segment.to_string()])
+            }
+            Self::Infer { model, keys, inputs } => {
+                let event = event.with("operation", "infer").with("model", model.as_str());
+                event.with("keys", keys.to_string()).with("operands", vec![inputs.to_string()])
+            }
         }
     }
 
@@ -69,15 +133,35 @@ impl Request {
         match self {
             Self::Compute { plan, keys, .. } => all.extend(keys.iter().chain([plan])),
             Self::Search { keys, .. } => all.extend(keys),
+            Self::Append { segment, plan, keys, .. } => all.extend(plan.iter().chain(keys).chain([segment])),
+            Self::Infer { keys, .. } => all.extend([keys]),
+            Self::Count { .. } | Self::Fetch { .. } | Self::Scores { .. } => {}
         }
         all
+    }
+
+    /// The table that it names.
+    pub(crate) fn table(&self) -> Option<&str> {
+        match self {
+            Self::Count { table, .. }
+            | Self::Fetch { table, .. }
+            | Self::Scores { table, .. }
+            | Self::Append { table, .. } => Some(table),
+            Self::Compute { .. } | Self::Search { .. } | Self::Infer { .. } => None,
+        }
     }
 
     /// The objects that are in memory all at once while it runs, keys and plan aside, each once.
     pub(crate) fn read_whole(&self) -> BTreeSet<Digest> {
         match self {
             Self::Compute { operands, .. } => operands.iter().map(|o| o.object).collect(),
-            Self::Search { query, .. } => BTreeSet::from([*query]),
+            Self::Search { query, .. }
+            | Self::Count { query, .. }
+            | Self::Fetch { query, .. }
+            | Self::Scores { query, .. } => BTreeSet::from([*query]),
+            Self::Infer { inputs, .. } => BTreeSet::from([*inputs]),
+            // A segment is read piece by piece.
+            Self::Append { .. } => BTreeSet::new(),
         }
     }
 }
@@ -99,6 +183,21 @@ impl Operand {
     pub fn encrypted(object: Digest) -> Self {
         Self { object, plain: None }
     }
+}
+
+/// A table as its tenant sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableView {
+    /// Its name.
+    pub name: String,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of its tenant's share.
+    pub bytes: u64,
+    /// The text of its plan.
+    pub plan: String,
+    /// The list of its segments, as `sudare_search::Manifest` has it.
+    pub manifest: serde_json::Value,
 }
 
 /// How far a job has come.
@@ -155,7 +254,7 @@ pub struct JobView {
     /// Its state.
     #[serde(flatten)]
     pub state: State,
-    /// Steps done: key switches of a plan, windows or sites of a search.
+    /// Steps done: key switches of a plan, windows or sites of a search, segments of a table, ciphertexts of a model.
     pub done: u64,
     /// Steps in all; 0 where that is not known yet.
     pub steps: u64,

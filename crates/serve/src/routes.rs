@@ -31,6 +31,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 use sudare_ring::ErrorKind;
 use sudare_ring::error::told;
+use sudare_store::layout::hex;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -68,6 +69,9 @@ pub(crate) fn router(shared: App) -> Router {
         .route("/openapi.json", get(openapi))
         .route("/v1/config", get(config))
         .route("/v1/panels/{name}/sites", get(sites))
+        .route("/v1/models/{name}/plan", get(model_plan))
+        .route("/v1/tables", get(tables))
+        .route("/v1/tables/{name}", get(table).delete(delete_table))
         .route("/v1/objects/{digest}", get(object).put(put_object).delete(delete_object))
         .route("/v1/jobs", post(submit).get(list))
         .route("/v1/jobs/{id}", get(job).delete(delete_job))
@@ -231,10 +235,14 @@ async fn openapi() -> Response {
 
 async fn config(State(app): State<App>, _: Tenant) -> Response {
     let limits = &app.limits;
-    let panels: Vec<_> = app
-        .jobs
-        .engine
-        .panels()
+    let served = app.jobs.engine.served();
+    let models: Vec<_> = served
+        .models
+        .iter()
+        .map(|served| json!({ "name": served.name, "plan": hex(&served.model.plan().hash()) }))
+        .collect();
+    let panels: Vec<_> = served
+        .panels
         .iter()
         .map(|served| {
             let (panel, pad) = (&served.panel, served.padding.map(|padding| padding.range()));
@@ -249,6 +257,7 @@ async fn config(State(app): State<App>, _: Tenant) -> Response {
         "tenant_uploads": limits.tenant_uploads,
         "keep_seconds": limits.keep.as_secs(),
         "panels": panels,
+        "models": models,
     }))
     .into_response()
 }
@@ -257,6 +266,34 @@ async fn sites(State(app): State<App>, _: Tenant, Named(name): Named) -> Answer 
     let panel = app.jobs.engine.panel(&name)?.panel.clone();
     let bytes = blocking(move || Ok(panel.description()?.to_bytes()?)).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+async fn model_plan(State(app): State<App>, _: Tenant, Named(name): Named) -> Answer {
+    let plan = app.jobs.engine.model(&name)?.plan().to_json().to_owned();
+    Ok(([(header::CONTENT_TYPE, "application/json")], plan).into_response())
+}
+
+async fn tables(State(app): State<App>, Tenant(tenant): Tenant) -> Answer {
+    let names = blocking(move || Ok(app.jobs.engine.tables.list(&tenant))).await?;
+    Ok(Json(names).into_response())
+}
+
+async fn table(State(app): State<App>, Tenant(tenant): Tenant, Named(name): Named) -> Answer {
+    let view = blocking(move || app.jobs.engine.tables.view(&tenant, &name)).await?;
+    Ok(Json(view).into_response())
+}
+
+async fn delete_table(State(app): State<App>, caller: Caller, Named(name): Named) -> Answer {
+    if app.jobs.uses_table(&caller.tenant, &name) {
+        return Err(Problem::new(ErrorKind::State, "a job that waits or runs names this table; cancel it first"));
+    }
+    let (tenant, engine) = (caller.tenant.clone(), app.clone());
+    let view = name.clone();
+    blocking(move || engine.jobs.engine.tables.manifest(&tenant, &view).map(drop)).await?;
+    app.audit(caller.audit("removal").with("table", name.as_str()))?;
+    app.jobs.engine.forget_table(&caller.tenant, &name);
+    blocking(move || app.jobs.engine.tables.delete(&caller.tenant, &name)).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// `GET` and `HEAD`: an object, or how much of it has arrived.

@@ -1,6 +1,6 @@
 //! A server from its start to its end.
 
-use crate::engine::{Engine, ServedPanel};
+use crate::engine::{Engine, Served};
 use crate::events::{Event, Log};
 use crate::jobs::Jobs;
 use crate::listen;
@@ -188,7 +188,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the folder, with panels under the names that clients ask for. `log` gets an event for each request and
+    /// Opens the folder, with panels and models under the names that clients ask for. `log` gets an event for each request and
     /// each job that ends, and those of the audit; where it does not take one of these, what it tells of is refused.
     ///
     /// # Errors
@@ -197,7 +197,7 @@ impl Service {
     pub fn open(
         settings: Settings,
         tokens: Tokens,
-        panels: Vec<ServedPanel>,
+        served: Served,
         log: impl Fn(&Event) -> io::Result<()> + Send + Sync + 'static,
     ) -> Result<Self, ServeError> {
         let (data, limits, log) = (&settings.data, &settings.limits, Arc::new(log) as Log);
@@ -208,7 +208,7 @@ impl Service {
         };
         check_version(data)?;
         let (objects, metrics) = (Objects::open(data, limits), Arc::new(Metrics::default()));
-        let engine = Engine::new(objects.clone(), panels, settings.threads, limits.memory);
+        let engine = Engine::new(objects.clone(), served, settings.threads, limits.memory);
         let jobs = Jobs::new(objects.clone(), engine, limits, metrics.clone(), log.clone());
         let live =
             Live { tokens: RwLock::default(), tls: RwLock::default(), objects: objects.clone(), jobs: jobs.clone() };

@@ -1,7 +1,7 @@
 //! `sudare index`: encrypted search, each step a process of its own.
 
 use super::client::warn_if_others_read;
-use super::{bytes, index_args as args, print, say};
+use super::{bytes, index_args as args, print, remote, say};
 use crate::args::{Args, Csv};
 use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output};
@@ -11,7 +11,9 @@ use std::io::Write;
 use std::path::Path;
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
-use sudare_search::{Answer, Asked, Client, Gap, Goal, Index, Keys, Payload, Query, Server};
+use sudare_search::plain::{PlainAnswer, PlainClient, PlainIndex, PlainQuery, PlainTable};
+use sudare_search::{Answer, Asked, Client, Gap, Goal, Index, Keys, Manifest, Parcel, Payload, Query, Server};
+use sudare_serve::Request;
 
 /// Most bytes of the files that are read whole.
 const MAX_PLAN: u64 = 1 << 20;
@@ -32,7 +34,9 @@ pub fn run(all: &Args, command: &args::Index) -> Result<(), CliError> {
         args::Index::Count(a) => ask(all, a, Asked::Count),
         args::Index::Fetch(a) => ask(all, a, Asked::Fetch),
         args::Index::Scores(a) => ask(all, a, Asked::Scores),
+        args::Index::Send(a) => send(all, a),
         args::Index::Answer(a) => answer(a),
+        args::Index::Plain(a) => plain(all, a),
     })
 }
 
@@ -142,31 +146,113 @@ fn query(all: &Args, a: &args::Query) -> Result<(), CliError> {
 
 fn ask(all: &Args, a: &args::Ask, asked: Asked) -> Result<(), CliError> {
     let index = load(&a.plan)?;
-    let keys = Keys::read_from(&index, files::open(&a.keys)?).in_file(&a.keys)?;
-    let server = Server::new(&index, keys).in_file(&a.keys)?;
-    if !(a.memory > 0.0 && a.memory < 1e9) {
-        return Err(CliError::new(ErrorKind::Usage, "--memory is a number of GB above zero"));
-    }
-    let query = Query::from_bytes(&index, &files::read(&a.query, MAX_MESSAGE)?).in_file(&a.query)?;
-    let table = server.open(&a.table, (a.memory * 1e9) as u64).in_file(&a.table)?;
     let goal = index.goal();
     let gaps: Vec<Gap> = match a.above.is_empty() {
         true => vec![goal.gap],
         false => a.above.iter().map(|above| goal.gap.moved(goal.above, *above)).collect(),
     };
-    let bar = Bar::steps("segments", all.quiet);
-    let progress = |done, every| bar.set(done, every);
-    let answer = match asked {
-        Asked::Count => server.count(&table, &query, &gaps, &progress),
-        Asked::Fetch if gaps.len() > 1 => {
-            return Err(CliError::new(ErrorKind::Usage, "a fetch takes one threshold; count takes several"));
-        }
-        Asked::Fetch => server.fetch(&table, &query, gaps[0], &progress),
-        Asked::Scores => server.scores(&table, &query, &progress),
+    if asked == Asked::Fetch && gaps.len() > 1 {
+        return Err(CliError::new(ErrorKind::Usage, "a fetch takes one threshold; count takes several"));
     }
-    .in_file(&a.table)?;
-    drop(bar);
+    let query = Query::from_bytes(&index, &files::read(&a.query, MAX_MESSAGE)?).in_file(&a.query)?;
+    let answer = match a.far.remote()? {
+        Some(remote) => {
+            let (table, query) = (a.table.display().to_string(), remote::send(&remote, &a.query)?);
+            let both = |gap: &Gap| (gap.low, gap.high);
+            let request = match asked {
+                Asked::Count => Request::Count { table, query, gaps: gaps.iter().map(both).collect() },
+                Asked::Fetch => Request::Fetch { table, query, gap: both(&gaps[0]) },
+                Asked::Scores => Request::Scores { table, query },
+            };
+            let mut bytes = Vec::new();
+            let job = remote::result(all, &remote, &request, &mut bytes)?;
+            let answer = Answer::from_bytes(&index, &bytes)?;
+            remote::forget(&remote, job)?;
+            answer
+        }
+        None => {
+            let Some(keys) = &a.keys else { return Err(CliError::new(ErrorKind::Usage, "--keys is missing")) };
+            let server = Keys::read_from(&index, files::open(keys)?).and_then(|keys| Server::new(&index, keys));
+            let server = server.in_file(keys)?;
+            if !(a.memory > 0.0 && a.memory < 1e9) {
+                return Err(CliError::new(ErrorKind::Usage, "--memory is a number of GB above zero"));
+            }
+            let table = server.open(&a.table, (a.memory * 1e9) as u64).in_file(&a.table)?;
+            let bar = Bar::steps("segments", all.quiet);
+            let progress = |done, every| bar.set(done, every);
+            let answer = match asked {
+                Asked::Count => server.count(&table, &query, &gaps, &progress),
+                Asked::Fetch => server.fetch(&table, &query, gaps[0], &progress),
+                Asked::Scores => server.scores(&table, &query, &progress),
+            };
+            answer.in_file(&a.table)?
+        }
+    };
     write(all, &a.output, &answer.to_bytes()?, &format!("the answer to a {}", asked.name()))
+}
+
+fn send(all: &Args, a: &args::Send) -> Result<(), CliError> {
+    let Some(remote) = a.far.remote()? else {
+        return Err(CliError::new(ErrorKind::Usage, "say where to: --server URL --token-file FILE"));
+    };
+    let index = load(&a.plan)?;
+    let key = Keys::read_from(&index, files::open(&a.keys)?).in_file(&a.keys)?.id();
+    let here = Manifest::load(&a.table).in_file(&a.table)?;
+    let there = remote.table(&a.name)?;
+    let (mut first, mut begin) = (0, None);
+    match &there {
+        Some(view) => {
+            let nonsense =
+                |e: serde_json::Error| CliError::new(ErrorKind::Format, format!("the server's list of segments: {e}"));
+            let listed: Manifest = serde_json::from_value(view.manifest.clone()).map_err(nonsense)?;
+            first = here.lacking(&listed).in_file(&a.table)?.start;
+        }
+        None => begin = Some((remote::send(&remote, &a.plan)?, remote::send(&remote, &a.keys)?)),
+    }
+    let bar = Bar::steps("segments", all.quiet);
+    for segment in first..here.segments.len() {
+        let mut parcel = Parcel::new(&index, key, &a.table, segment).in_file(&a.table)?;
+        remote.append(&a.name, &mut parcel, begin)?;
+        bar.set(segment + 1, here.segments.len());
+    }
+    drop(bar);
+    say(all, format!("{}  {} rows at {}", a.name, here.rows(), remote.address()))
+}
+
+fn plain(all: &Args, command: &args::Plain) -> Result<(), CliError> {
+    let client = |index: &PlainIndex, path: &Path| {
+        warn_if_others_read(path)?;
+        let secret = secret_key_from_bytes(index.params(), &files::read_secret(path, MAX_SECRET)?).in_file(path)?;
+        PlainClient::with_secret(index, secret).in_file(path)
+    };
+    match command {
+        args::Plain::Keygen(a) => {
+            let client = PlainClient::new(&PlainIndex::new(a.d)?)?;
+            let mut out = Output::create(&a.output, Access::Key)?;
+            out.write_secret(&secret_key_to_bytes(client.secret())?)?;
+            let whole = out.finish()?;
+            say(all, format!("{}  {}  keep it to yourself", whole.path().display(), bytes(whole.size())))?;
+            whole.put(all.existing())
+        }
+        args::Plain::Query(a) => {
+            let index = PlainIndex::new(a.d)?;
+            let query = client(&index, &a.keys)?.query(&rows(&a.vectors, a.d, &a.csv)?).in_file(&a.vectors)?;
+            write(all, &a.output, &query.to_bytes()?, "the question")
+        }
+        args::Plain::Scores(a) => {
+            let index = PlainIndex::new(a.d)?;
+            let query = PlainQuery::from_bytes(&index, &files::read(&a.query, MAX_MESSAGE)?).in_file(&a.query)?;
+            let table = PlainTable::new(&index, &rows(&a.rows, a.d, &a.csv)?).in_file(&a.rows)?;
+            let answer = table.scores(&query).in_file(&a.query)?;
+            write(all, &a.output, &answer.to_bytes()?, &format!("scores of {} rows", table.rows()))
+        }
+        args::Plain::Answer(a) => {
+            let index = PlainIndex::new(a.d)?;
+            let answer = PlainAnswer::from_bytes(&index, &files::read(&a.answer, MAX_MESSAGE)?).in_file(&a.answer)?;
+            let scores = client(&index, &a.keys)?.scores(&answer).in_file(&a.answer)?;
+            print(scores.iter().map(joined).collect::<Vec<_>>().join("\n"))
+        }
+    }
 }
 
 fn joined<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String {

@@ -1,5 +1,6 @@
 //! The command line of `sudare index`.
 
+use super::serve_args::Far;
 use crate::args::Csv;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -28,8 +29,96 @@ pub enum Index {
     Fetch(Ask),
     /// Score all rows; needs no secret key
     Scores(Ask),
+    /// Send a table to a server, or what was appended to it since; needs no secret key
+    Send(Send),
     /// Decrypt an answer, and print it as CSV
     Answer(Answer),
+    /// Score rows that the server has in the clear, for a question that it cannot read
+    #[command(subcommand)]
+    Plain(Plain),
+}
+
+/// Scores of rows in the clear.
+#[derive(Debug, Subcommand)]
+pub enum Plain {
+    /// Make the asker's secret key; there are no others
+    Keygen(PlainKeygen),
+    /// Encrypt a question, or several: one a row
+    Query(PlainQuery),
+    /// Score rows; needs no key
+    Scores(PlainScores),
+    /// Decrypt an answer, and print it as CSV: a line of scores for each question
+    Answer(PlainAnswer),
+}
+
+impl Plain {
+    fn files(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        match self {
+            Self::Keygen(a) => (Vec::new(), vec![a.output.clone()]),
+            Self::Query(a) => (vec![a.keys.clone(), a.vectors.clone()], vec![a.output.clone()]),
+            Self::Scores(a) => (vec![a.rows.clone(), a.query.clone()], vec![a.output.clone()]),
+            Self::Answer(a) => (vec![a.keys.clone(), a.answer.clone()], Vec::new()),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct PlainKeygen {
+    /// Coordinates of a vector
+    #[arg(long, value_name = "N")]
+    pub d: usize,
+    /// The secret key
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct PlainQuery {
+    /// Coordinates of a vector
+    #[arg(long, value_name = "N")]
+    pub d: usize,
+    /// The secret key
+    #[arg(long, value_name = "KEY")]
+    pub keys: PathBuf,
+    /// One vector a row: .npy or .csv
+    #[arg(value_name = "VECTORS")]
+    pub vectors: PathBuf,
+    /// The encrypted question
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub csv: Csv,
+}
+
+#[derive(Debug, Args)]
+pub struct PlainScores {
+    /// Coordinates of a vector
+    #[arg(long, value_name = "N")]
+    pub d: usize,
+    /// The rows in the clear, one a row: .npy or .csv
+    #[arg(value_name = "ROWS")]
+    pub rows: PathBuf,
+    /// The encrypted question
+    #[arg(value_name = "QUERY")]
+    pub query: PathBuf,
+    /// The encrypted answer
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub csv: Csv,
+}
+
+#[derive(Debug, Args)]
+pub struct PlainAnswer {
+    /// Coordinates of a vector
+    #[arg(long, value_name = "N")]
+    pub d: usize,
+    /// The secret key
+    #[arg(long, value_name = "KEY")]
+    pub keys: PathBuf,
+    /// The encrypted answer
+    #[arg(value_name = "ANSWER")]
+    pub answer: PathBuf,
 }
 
 impl Index {
@@ -45,9 +134,12 @@ impl Index {
             Self::Discard(a) => (vec![a.plan.clone(), a.keys.clone()], Vec::new()),
             Self::Query(a) => (vec![a.plan.clone(), a.keys.clone(), a.vectors.clone()], vec![a.output.clone()]),
             Self::Count(a) | Self::Fetch(a) | Self::Scores(a) => {
-                (vec![a.plan.clone(), a.keys.clone(), a.table.clone(), a.query.clone()], vec![a.output.clone()])
+                let here = a.keys.iter().chain(a.far.server.is_none().then_some(&a.table));
+                ([&a.plan, &a.query].into_iter().chain(here).cloned().collect(), vec![a.output.clone()])
             }
+            Self::Send(a) => (vec![a.plan.clone(), a.keys.clone(), a.table.clone()], Vec::new()),
             Self::Answer(a) => (vec![a.plan.clone(), a.keys.clone(), a.answer.clone()], Vec::new()),
+            Self::Plain(a) => a.files(),
         }
     }
 }
@@ -154,10 +246,10 @@ pub struct Ask {
     /// The plan's file
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
-    /// eval.keys
-    #[arg(long, value_name = "KEY")]
-    pub keys: PathBuf,
-    /// The table's folder
+    /// eval.keys; a table at a server has them there
+    #[arg(long, value_name = "KEY", required_unless_present = "server", conflicts_with = "server")]
+    pub keys: Option<PathBuf>,
+    /// The table's folder; with --server its name there
     #[arg(value_name = "TABLE")]
     pub table: PathBuf,
     /// The encrypted question
@@ -167,11 +259,31 @@ pub struct Ask {
     #[arg(long, value_delimiter = ',', value_name = "X")]
     pub above: Vec<f64>,
     /// Most memory, in GB: rows that do not fit are read for each question
-    #[arg(long, value_name = "GB", default_value_t = 4.0)]
+    #[arg(long, value_name = "GB", default_value_t = 4.0, conflicts_with = "server")]
     pub memory: f64,
+    #[command(flatten)]
+    pub far: Far,
     /// The encrypted answer
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Send {
+    /// The plan's file
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// eval.keys: the server keeps those that came with the table's first segment
+    #[arg(long, value_name = "KEY")]
+    pub keys: PathBuf,
+    /// The table's folder
+    #[arg(value_name = "TABLE")]
+    pub table: PathBuf,
+    /// Its name at the server: letters, digits, hyphens, underscores
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    #[command(flatten)]
+    pub far: Far,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `sudare matmul --server` and `run --server`: the same work, done by somebody else's `sudare serve`.
+//! `--server` of `sudare matmul`, `run` and `index`: the same work, done by somebody else's `sudare serve`.
 
 use super::server::named;
 use super::{bytes, say};
@@ -6,14 +6,14 @@ use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output};
 use crate::progress::Bar;
 use crate::{args, matrices};
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::path::Path;
 use sudare_plan::Plan;
 use sudare_serve::{Digest, Operand, Remote, Request};
 use sudare_session::Encrypted;
 
 /// Sends a file, unless the server has it.
-fn send(remote: &Remote, path: &Path) -> Result<Digest, CliError> {
+pub fn send(remote: &Remote, path: &Path) -> Result<Digest, CliError> {
     remote.send(&mut files::open_unbuffered(path)?).in_file(path)
 }
 
@@ -71,17 +71,32 @@ fn compute(
 ) -> Result<(), CliError> {
     let mut out = Output::create(output, Access::Usual)?;
     let (plan_name, keys) = (send(remote, plan_path)?, send(remote, keys)?);
-    let bar = Bar::steps("computing far away", args.quiet);
     let request = Request::Compute { plan: plan_name, keys: Some(keys), operation: None, operands };
-    let job = remote.submit(&request, None)?;
-    let (result, _) = remote.wait(&job.id, &|done, steps| bar.set(done as usize, steps as usize))?;
-    drop(bar);
-    remote.fetch(result, &mut out)?;
+    let job = result(args, remote, &request, &mut out)?;
     let whole = out.finish()?;
     let value = Encrypted::read_from(plan, files::open(whole.scratch())?)?;
-    // Keys and values stay for the next time; the result is here.
-    remote.delete_job(&job.id)?;
-    remote.delete_object(result)?;
+    forget(remote, job)?;
     say(args, format!("{}  {}  {value}", output.display(), bytes(whole.size())))?;
     whole.put(args.existing())
+}
+
+/// Asks for a job, waits, and writes its result; gives the names of both.
+pub fn result(
+    args: &args::Args,
+    remote: &Remote,
+    request: &Request,
+    out: &mut impl Write,
+) -> Result<(String, Digest), CliError> {
+    let bar = Bar::steps("computing far away", args.quiet);
+    let job = remote.submit(request, None)?;
+    let (result, _) = remote.wait(&job.id, &|done, steps| bar.set(done as usize, steps as usize))?;
+    drop(bar);
+    remote.fetch(result, out)?;
+    Ok((job.id, result))
+}
+
+/// Keys and values stay for the next time; the result is here.
+pub fn forget(remote: &Remote, (job, result): (String, Digest)) -> Result<(), CliError> {
+    remote.delete_job(&job)?;
+    Ok(remote.delete_object(result)?)
 }

@@ -11,8 +11,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use sudare_genome::Panel;
+use sudare_models::Model;
 use sudare_ring::ErrorKind;
-use sudare_serve::{Event, Limits, Patience, Remote, ServedPanel, Service, Settings, Stop, Tls, Tokens};
+use sudare_serve::{
+    Event, Limits, Patience, Remote, Served, ServedModel, ServedPanel, Service, Settings, Stop, Tls, Tokens,
+};
+
+/// Most bytes of a model's file.
+const MAX_MODEL: u64 = 16 << 30;
 
 /// What is read at the start, and again on SIGHUP: tokens and certificate.
 fn changeable(a: &Serve) -> Result<(Tokens, Option<Tls>), CliError> {
@@ -74,6 +80,11 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
         let panel = Arc::new(Panel::open(path).in_file(path)?);
         panels.push(ServedPanel { name: name.clone(), panel, padding });
     }
+    let mut models = Vec::new();
+    for (name, path) in &a.model {
+        let model = Model::from_bytes(&files::read(path, MAX_MODEL)?).in_file(path)?;
+        models.push(ServedModel { name: name.clone(), model });
+    }
     let usual = Limits::default();
     let limits = Limits {
         jobs: a.queue,
@@ -94,7 +105,8 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
     };
     let logs = Arc::new(Logs::open(a, args.quiet)?);
     let events = logs.clone();
-    let mut service = Service::open(settings, tokens, panels, move |event| events.write(event)).in_file(&a.data)?;
+    let mut service = Service::open(settings, tokens, Served { panels, models }, move |event| events.write(event))
+        .in_file(&a.data)?;
     if let Some(address) = a.metrics {
         service = service.with_monitoring(address)?;
     }

@@ -48,8 +48,11 @@ pub struct Serve {
     #[arg(long, conflicts_with = "tls_cert")]
     pub behind_proxy: bool,
     /// Offer a haplotype panel for searches under a name
-    #[arg(long, value_name = "NAME=FILE", value_parser = panel)]
+    #[arg(long, value_name = "NAME=FILE", value_parser = offered)]
     pub panel: Vec<(String, PathBuf)>,
+    /// Offer a compiled model for encrypted inputs under a name; `sudare.compile(…).save` writes the file
+    #[arg(long, value_name = "NAME=FILE", value_parser = offered)]
+    pub model: Vec<(String, PathBuf)>,
     /// Pad the work for each start in a panel to so many products, as `genome panel class` counts them for the longest
     /// window; or the least and the most that clients may ask for
     #[arg(long, value_name = "NAME=LEAST[-MOST]", value_parser = padding)]
@@ -60,10 +63,11 @@ pub struct Serve {
     /// The most jobs of all tenants that wait or run
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub queue: usize,
-    /// The most bytes of a tenant's objects, results and job records
+    /// The most bytes of a tenant's objects, tables, results and job records
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "64GB")]
     pub storage: u64,
-    /// The most bytes of keys that stay in memory between jobs; also the most that the operands of a job take
+    /// The most bytes of keys and tables that stay in memory between jobs; also the most that the operands of a job take. A
+    /// table takes up to half of it
     #[arg(long, value_parser = size, value_name = "SIZE", default_value = "4GB")]
     pub memory: u64,
     /// The most seconds that a job may run
@@ -206,8 +210,8 @@ fn padding(text: &str) -> Result<(String, Padding), String> {
     Ok((name, Padding::new(least, most).map_err(|e| e.to_string())?))
 }
 
-/// `NAME=FILE`.
-fn panel(text: &str) -> Result<(String, PathBuf), String> {
+/// `NAME=FILE`, of what the server offers.
+fn offered(text: &str) -> Result<(String, PathBuf), String> {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match text.split_once('=') {
         Some((name, path)) if !name.is_empty() && name.chars().all(good) && !path.is_empty() => {

@@ -1,6 +1,7 @@
 //! An encrypted search from files, each command in a process and each side in a folder of its own.
 
 use crate::common::*;
+use crate::serve::Server;
 use std::fs;
 
 #[test]
@@ -26,4 +27,50 @@ fn a_table_is_stored_asked_and_answered() {
     assert_eq!(place.ok("index answer plan.json --keys keys/secret.key fetch"), "0,0,0,1000\n0,8,8,1008\n1,3,3,1003\n");
     place.fails("index count plan.json --keys keys/eval.keys q q -o other", 7, "q/table.json");
     place.fails("index answer plan.json --keys keys/secret.key q", 4, "another plan");
+}
+
+#[test]
+fn a_table_at_a_server_answers_as_one_here() {
+    // A server's folder changes also where nothing does at a client.
+    let (place, there) = (Place::new(), Place::new());
+    fs::write(place.path("token"), there.ok("token add clinic --tokens tokens")).unwrap();
+    place.ok("index plan --d 4 --rows 20000 --above 0.9 --gap 0.75,0.97 -o plan.json");
+    place.ok("index keygen plan.json -o keys");
+    let row = |i: usize| (0..4).map(|j| if i % 4 == j { "1" } else { "0" }).collect::<Vec<_>>().join(",") + "\n";
+    fs::write(place.path("v.csv"), (0..6).map(row).collect::<String>()).unwrap();
+    place.ok("index store plan.json --keys keys/secret.key v.csv -o table");
+    fs::write(place.path("q.csv"), row(1) + &row(2)).unwrap();
+    place.ok("index query plan.json --keys keys/secret.key q.csv -o q");
+    let server = Server::start(&there, &[]);
+    let far = format!("--server http://{} --token-file token", server.address);
+    place.fails(&format!("index count plan.json axes q -o count {far}"), 4, "no such table");
+    let send = format!("index send plan.json --keys keys/eval.keys table axes {far}");
+    assert!(place.ok(&send).contains("6 rows at http://"));
+    place.ok(&format!("index count plan.json axes q -o count {far}"));
+    assert_eq!(place.ok("index answer plan.json --keys keys/secret.key count"), "2\n1\n");
+    place.ok("index append plan.json --keys keys/secret.key q.csv -o table");
+    assert!(place.ok(&send).contains("8 rows at http://"));
+    place.ok(&format!("--force index count plan.json axes q --above 0.9,0.85 -o count {far}"));
+    assert_eq!(place.ok("index answer plan.json --keys keys/secret.key count"), "3,3\n2,2\n");
+    place.fails("index send plan.json --keys keys/eval.keys table axes", 2, "--server");
+}
+
+#[test]
+fn rows_in_the_clear_are_scored() {
+    let place = Place::new();
+    place.ok("index plain keygen --d 3 -o asker.key");
+    place.fails("index plain keygen --d 3 -o asker.key", 2, "there");
+    fs::write(place.path("rows.csv"), "1,0,0\n0,2,0\n-3,0,0\n").unwrap();
+    fs::write(place.path("q.csv"), "5,0,0\n").unwrap();
+    place.ok("index plain query --d 3 --keys asker.key q.csv -o q");
+    place.ok("index plain scores --d 3 rows.csv q -o scores");
+    let line = place.ok("index plain answer --d 3 --keys asker.key scores");
+    let found: Vec<f64> = line.trim().split(',').map(|x| x.parse().unwrap()).collect();
+    assert!(
+        found.iter().zip([1.0, 0.0, -1.0]).all(|(x, exact)| (x - exact).abs() < 1e-3) && found.len() == 3,
+        "{line}"
+    );
+    place.ok("index plain keygen --d 3 -o other.key");
+    place.fails("index plain answer --d 3 --keys other.key scores", 4, "scores");
+    place.fails("index plain scores --d 2 rows.csv q -o other", 4, "another plan");
 }

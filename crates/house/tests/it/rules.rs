@@ -38,12 +38,12 @@ fn arrows_point_one_way() {
         ("search", &["ring", "rlwe", "he", "store"]),
         ("models", &["ring", "rlwe", "he"]),
         ("lattigo", &["ring", "rlwe", "he", "exact"]),
-        ("serve", &["ring", "rlwe", "store", "expr", "methods", "plan", "session", "genome"]),
+        ("serve", &["ring", "rlwe", "store", "expr", "methods", "plan", "session", "genome", "search", "models"]),
         (
             "cli",
             &[
                 "ring", "rlwe", "exact", "he", "store", "tfhe", "expr", "methods", "plan", "session", "genome",
-                "search", "serve",
+                "search", "models", "serve",
             ],
         ),
         // Of `serve` it has the client alone: see `nothing_of_a_server_in_a_wheel`.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use sudare_expr::Operation;
 use sudare_genome::{KeyPlan, Padding, Question};
 use sudare_ring::{ErrorKind, Threads};
-use sudare_serve::{Digest, Limits, Remote, RemoteError, Request, ServedPanel, Service, Settings, State};
+use sudare_serve::{Digest, Limits, Remote, RemoteError, Request, Served, ServedPanel, Service, Settings, State};
 use sudare_testkit::sized;
 
 /// What is refused or answered at once takes no longer, however busy the machine is.
@@ -386,8 +386,9 @@ fn a_full_disk_is_told_at_once() {
 fn the_data_folder_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, tenants) = (tempfile::tempdir().unwrap(), Tenants::new());
-    let open =
-        |path: &std::path::Path| Service::open(Settings::new(path), tenants.tokens.clone(), Vec::new(), |_| Ok(()));
+    let open = |path: &std::path::Path| {
+        Service::open(Settings::new(path), tenants.tokens.clone(), Served::default(), |_| Ok(()))
+    };
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let widen = |path: &std::path::Path| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();

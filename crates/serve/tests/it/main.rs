@@ -5,3 +5,4 @@ mod common;
 mod fuzz;
 mod limits;
 mod service;
+mod tables;

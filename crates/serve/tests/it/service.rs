@@ -12,7 +12,7 @@ use sudare_plan::Goal;
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{Wire, secret_key_to_bytes};
 use sudare_serve::{
-    Digest, Limits, Operand, Patience, Remote, RemoteError, Request, ServedPanel, Service, Settings, State, Tls,
+    Digest, Limits, Operand, Patience, Remote, RemoteError, Request, Served, ServedPanel, Service, Settings, State, Tls,
 };
 use sudare_session::{Client, Encrypted};
 use sudare_testkit::sized;
@@ -295,7 +295,7 @@ fn tenants_are_alone() {
     assert_eq!(server.ask_for(&tenants.one, "PATCH", "/v1/jobs", b"").problem().kind(), ErrorKind::Method);
     assert_eq!(server.raw("", "GET", "/healthz", "", b"").status, 200);
     // One server at a time has the folder.
-    let second = Service::open(Settings::new(folder.path()), tenants.tokens.clone(), Vec::new(), |_| Ok(()));
+    let second = Service::open(Settings::new(folder.path()), tenants.tokens.clone(), Served::default(), |_| Ok(()));
     assert!(second.unwrap_err().to_string().contains("another server"));
     server.stop();
 }

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use sudare_expr::{Expr, InputSpec, Matrix};
 use sudare_plan::{CostModel, Goal, Plan, Planner};
-use sudare_serve::{Event, Problem, Remote, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
+use sudare_serve::{Event, Problem, Remote, Served, ServedPanel, Service, Settings, Stop, Tls, Token, Tokens};
 use sudare_testkit::random::unit_at;
 
 /// Tokens of two tenants.
@@ -42,13 +42,17 @@ impl Running {
     }
 
     pub fn with(settings: &Settings, tenants: &Tenants, panels: Vec<ServedPanel>, tls: Option<Tls>) -> Self {
+        Self::offering(settings, tenants, Served { panels, ..Served::default() }, tls)
+    }
+
+    pub fn offering(settings: &Settings, tenants: &Tenants, served: Served, tls: Option<Tls>) -> Self {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let log = lines.clone();
         let log = move |event: &Event| {
             log.lock().unwrap().push(event.to_string());
             Ok(())
         };
-        let service = Service::open(settings.clone(), tenants.tokens.clone(), panels, log).unwrap();
+        let service = Service::open(settings.clone(), tenants.tokens.clone(), served, log).unwrap();
         let service = service.with_monitoring("127.0.0.1:0".parse().unwrap()).unwrap();
         let monitoring = service.monitoring().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
