@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 
 /// Numbers under this are integers, whatever they were made of.
 const DOUBLES: f64 = 9_007_199_254_740_992.0;
+/// Largest bound of a value; of integers every larger one is this.
+const LARGEST: f64 = 1e100;
 /// Least bound that may be stated.
 const LEAST_BOUND: f64 = 1e-15;
 
@@ -322,7 +324,9 @@ impl Operation {
             return refuse(format!("{} makes a {rows}×{cols} matrix, too large", self.name()));
         }
         // Covariances are as large as checked bounds of inputs allow.
-        let largest = if *self == Self::Moments { f64::MAX } else { 1e100 };
+        let largest = if *self == Self::Moments { f64::MAX } else { LARGEST };
+        // Integers modulo a number may pass every bound.
+        let max_abs = if integers.is_some() { max_abs.min(LARGEST) } else { max_abs };
         if max_abs.is_nan() || max_abs > largest {
             return refuse(format!("{} makes values of up to {max_abs:e}, too large", self.name()));
         }

@@ -46,6 +46,7 @@ pub fn resealed_for_tests(text: &str) -> Option<String> {
         Program::Circuit { circuit } => circuit.params.build().ok()?.rlwe().clone(),
         Program::Table { table } => table.params.build().ok()?.rlwe().clone(),
         Program::Exact { exact } => exact.params.build(EXACT).ok()?,
+        Program::Arrays { arrays } => arrays.params.build(EXACT).ok()?,
     };
     text["hash"] = json!(hash_of(&params, &written(&goal, &program).ok()?).hex());
     Some(text.to_string())

@@ -32,6 +32,9 @@ pub struct Goal {
     /// Who holds the key together, if it is several parties.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing>,
+    /// For integers that are wanted modulo a number, however large they are: that number. Only sets that refresh have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modulus: Option<u64>,
 }
 
 /// The parties that hold a key together.
@@ -47,7 +50,8 @@ pub struct Sharing {
 impl Goal {
     /// One set of inputs at 128-bit security, with results for the owner's eyes.
     pub fn new(expression: Expr, error: f64) -> Self {
-        Self { expression, batch: 1, error, security: Security::Bits128, release: None, sharing: None }
+        let (batch, security) = (1, Security::Bits128);
+        Self { expression, batch, error, security, release: None, sharing: None, modulus: None }
     }
 
     /// Means and covariances of a table of `rows` rows, called `table`, whose columns have these bounds.
@@ -99,7 +103,10 @@ impl Goal {
             return refuse(format!("a batch has 1 to {MAX_BATCH} members"));
         }
         if self.expression.is_exact() {
-            return self.exact().map(drop);
+            return self.check_exact();
+        }
+        if let Some(modulus) = self.modulus {
+            return refuse(format!("integers are computed modulo {modulus}; describe the inputs with dtype=int"));
         }
         if !(self.error.is_finite() && self.error > 0.0) {
             return refuse(format!("the wanted error is {}, and it has to be above zero", self.error));

@@ -46,7 +46,7 @@ use sudare_he::ckks::Expected;
 use sudare_methods::MatrixError;
 use sudare_methods::claims::field;
 use sudare_methods::error::PlanHash;
-use sudare_methods::exact::ExactEngine;
+use sudare_methods::exact::IntegerEngine;
 use sudare_ring::memo::PerProcess;
 use sudare_rlwe::Params;
 use sudare_rlwe::params::ParamsLiteral;
@@ -142,10 +142,7 @@ impl Plan {
 
     /// The largest absolute value that an element of the result can have, if it computes with integers.
     pub fn largest_integer(&self) -> Option<i128> {
-        match self.engine() {
-            Engine::Exact(engine) => Some(engine.plan().largest()),
-            Engine::Ckks(_) => None,
-        }
+        self.engine().integers().map(IntegerEngine::largest)
     }
 
     /// What the result is under encryption, worked out from the program and not read from a file.
@@ -157,21 +154,23 @@ impl Plan {
     }
 
     /// What computes with integers.
-    pub fn exact(&self) -> Result<&ExactEngine, MatrixError> {
-        match self.engine() {
-            Engine::Exact(engine) => Ok(engine),
-            Engine::Ckks(_) => Err(MatrixError::NotPlanned {
-                operation: "a computation with integers",
-                planned: "the plan computes with real numbers; describe its inputs as integers".into(),
-            }),
-        }
+    pub fn exact(&self) -> Result<&dyn IntegerEngine, MatrixError> {
+        self.engine().integers().ok_or_else(|| MatrixError::NotPlanned {
+            operation: "a computation with integers",
+            planned: "the plan computes with real numbers; describe its inputs as integers".into(),
+        })
+    }
+
+    /// Whether it is computed without any key: integers that are multiplied once.
+    pub fn is_keyless(&self) -> bool {
+        matches!(self.engine(), Engine::Exact(_))
     }
 
     /// What computes with real matrices.
     pub fn real(&self) -> Result<&dyn CkksEngine, MatrixError> {
         match self.engine() {
             Engine::Ckks(engine) => Ok(&**engine),
-            Engine::Exact(_) => Err(MatrixError::NotPlanned {
+            Engine::Exact(_) | Engine::Arrays(_) => Err(MatrixError::NotPlanned {
                 operation: "a computation with real numbers",
                 planned: "the plan computes with integers, exactly".into(),
             }),

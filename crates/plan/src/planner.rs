@@ -4,6 +4,7 @@ use super::cost::CostModel;
 use super::program::Program;
 use super::summary::{self, Considered};
 use super::{Goal, Plan, circuit, product};
+use sudare_exact::refresh::RefreshSet;
 use sudare_expr::{Expr, Shape};
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_methods::MatrixError;
@@ -43,12 +44,15 @@ pub struct Planner {
     pub compact: bool,
     /// Bootstrapping sets by which values may be refreshed, beside rings that are large enough to do without.
     pub bootstrap: Vec<BootstrapSet>,
+    /// Sets by which integers may be refreshed, beside computations that multiply once.
+    pub refresh: Vec<RefreshSet>,
 }
 
 impl Planner {
     /// A planner for one thread and any amount of memory.
     pub fn new(cost: CostModel) -> Self {
-        Self { cost, threads: 1, memory: u64::MAX, method: None, compact: false, bootstrap: Vec::new() }
+        let (bootstrap, refresh) = (Vec::new(), Vec::new());
+        Self { cost, threads: 1, memory: u64::MAX, method: None, compact: false, bootstrap, refresh }
     }
 
     /// Plans.
@@ -154,8 +158,19 @@ impl Planner {
         let expr = &goal.expression;
         let price = |work: &Work, log_n: u32| self.cost.price(work, log_n, self.threads);
         if expr.is_exact() {
-            let exact = exact::candidates(&goal.exact()?, price);
-            return Ok(exact.into_iter().map(|exact| Program::Exact { exact }).collect());
+            let arrays = self.refresh.iter().map(|set| goal.arrays(*set).map(|plan| plan.spec().clone()));
+            let (arrays, refused): (Vec<_>, Vec<_>) = arrays.partition(Result::is_ok);
+            let arrays: Vec<_> = arrays.into_iter().flatten().map(|arrays| Program::Arrays { arrays }).collect();
+            let once = match goal.exact() {
+                Ok(request) => exact::candidates(&request, price),
+                // One of both ways is enough; of two refusals that tells more which was asked for.
+                Err(other) => match (arrays.len(), refused.into_iter().find_map(Result::err)) {
+                    (0, Some(refusal)) => return Err(refusal),
+                    (0, None) => return Err(other),
+                    _ => Vec::new(),
+                },
+            };
+            return Ok(once.into_iter().map(|exact| Program::Exact { exact }).chain(arrays).collect());
         }
         let mut programs = Vec::new();
         // Methods of products leave sums beside their results, which several parties would see.

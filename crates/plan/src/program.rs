@@ -7,10 +7,10 @@ use super::refresh::RefreshWork;
 use super::statistics::{TableEngine, TableSpec};
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
-use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
+use sudare_he::circuits::bootstrapping::{BootstrapLiteral, Bootstrapper};
 use sudare_he::ckks::{self, Ciphertext, Evaluator, Expected, Plaintext};
 use sudare_methods::MatrixError;
-use sudare_methods::exact::{ExactEngine, ExactPlan, ExactSpec};
+use sudare_methods::exact::{ArraysPlan, ArraysSpec, ExactEngine, ExactPlan, ExactSpec, IntegerEngine};
 use sudare_methods::product::{KeyDemand, Product};
 use sudare_methods::products::{Method, ProductSpec};
 use sudare_rlwe::Params;
@@ -37,6 +37,11 @@ pub enum Program {
         /// Cut, plaintext moduli and parameters.
         exact: ExactSpec,
     },
+    /// An expression of integers modulo a prime, element by element, with refreshes.
+    Arrays {
+        /// The set and its refreshes.
+        arrays: ArraysSpec,
+    },
     /// Means and covariances of a table's columns.
     Table {
         /// Parameters.
@@ -58,8 +63,8 @@ pub struct NodeSize {
 /// The refreshes of a program.
 #[derive(Clone, Debug)]
 pub struct Refreshes {
-    /// The bootstrapping set.
-    pub set: BootstrapSet,
+    /// The name of the set.
+    pub set: String,
     /// Bytes of its keys.
     pub key_bytes: u64,
     /// Bytes of what a server prepares for them.
@@ -230,8 +235,10 @@ pub(super) fn not_on_devices(method: &str) -> MatrixError {
 pub enum Engine {
     /// Of real matrices.
     Ckks(Box<dyn CkksEngine>),
-    /// Of integers.
+    /// Of integers, by one product.
     Exact(Box<ExactEngine>),
+    /// Of integers, to any depth.
+    Arrays(Box<ArraysPlan>),
 }
 
 impl Engine {
@@ -240,6 +247,7 @@ impl Engine {
         match self {
             Self::Ckks(engine) => engine.params().rlwe(),
             Self::Exact(engine) => engine.params(),
+            Self::Arrays(engine) => engine.params(),
         }
     }
 
@@ -248,6 +256,16 @@ impl Engine {
         match self {
             Self::Ckks(engine) => engine.figures(),
             Self::Exact(engine) => engine.plan(),
+            Self::Arrays(engine) => &**engine,
+        }
+    }
+
+    /// What computes integers, if it does.
+    pub fn integers(&self) -> Option<&dyn IntegerEngine> {
+        match self {
+            Self::Ckks(_) => None,
+            Self::Exact(engine) => Some(&**engine),
+            Self::Arrays(engine) => Some(&**engine),
         }
     }
 
@@ -269,6 +287,7 @@ impl Program {
             Self::Product { product } => read(&ProductFigures::new(goal, product)?),
             Self::Circuit { circuit } => read(&circuit::CircuitFigures::new(goal, circuit)?),
             Self::Exact { exact } => read(&ExactPlan::new(goal.exact()?, exact)?),
+            Self::Arrays { arrays } => read(&goal.arrays_of(arrays)?),
             Self::Table { table } => read(&TableEngine::new(goal, table)?),
         })
     }
@@ -279,6 +298,7 @@ impl Program {
             Self::Product { product } => &product.params,
             Self::Circuit { circuit } => &circuit.params,
             Self::Exact { exact } => &exact.params,
+            Self::Arrays { arrays } => &arrays.params,
             Self::Table { table } => &table.params,
         }
     }
@@ -288,6 +308,7 @@ impl Program {
         Ok(match self {
             Self::Product { product } => Engine::Ckks(Box::new(ProductEngine::new(goal, product)?)),
             Self::Circuit { circuit } => Engine::Ckks(Box::new(Circuit::new(goal, circuit)?)),
+            Self::Arrays { arrays } => Engine::Arrays(Box::new(goal.arrays_of(arrays)?)),
             Self::Exact { exact } => Engine::Exact(Box::new(ExactEngine::new(ExactPlan::new(goal.exact()?, exact)?))),
             Self::Table { table } => Engine::Ckks(Box::new(TableEngine::new(goal, table)?)),
         })

@@ -29,7 +29,7 @@ const DRIFT: f64 = 1.0 + 1.0 / 64.0;
 const LARGEST: f64 = 2.0;
 /// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
 /// timed alone: measured.
-const FUSED: f64 = 0.1;
+pub(super) const FUSED: f64 = 0.1;
 
 /// Which values of a circuit are refreshed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,17 +41,30 @@ pub struct RefreshSpec {
     pub after: Vec<usize>,
 }
 
-/// Work of refreshing ciphertexts of real slots: two and two as one of complex slots, the last of an odd number alone.
+/// Work of refreshing ciphertexts: those of real slots two and two as one of complex slots, the last of an odd number alone.
 #[derive(Clone, Copy, Debug)]
 pub struct RefreshWork {
     alone: Work,
-    pair: Work,
+    pair: Option<Work>,
 }
 
 impl RefreshWork {
+    /// Of ciphertexts that are refreshed one by one.
+    pub(super) fn single(alone: Work) -> Self {
+        Self { alone, pair: None }
+    }
+
+    /// Whether two are refreshed as one.
+    pub fn pairs(&self) -> bool {
+        self.pair.is_some()
+    }
+
     /// That of so many ciphertexts.
     pub fn of(&self, count: usize) -> Work {
-        self.pair * (count / 2) as f64 + self.alone * (count % 2) as f64
+        match self.pair {
+            Some(pair) => pair * (count / 2) as f64 + self.alone * (count % 2) as f64,
+            None => self.alone * count as f64,
+        }
     }
 }
 
@@ -67,7 +80,7 @@ impl Figures {
     fn new(literal: &BootstrapLiteral) -> Result<Self, MatrixError> {
         let (params, variance) = (literal.build()?, literal.predicted_noise(2.0)?.total());
         let cost = |kind: Kind| Ok::<_, MatrixError>(params.cost(kind)?.fused(FUSED));
-        let work = RefreshWork { alone: cost(Kind::Real)?, pair: cost(Kind::Pair)? };
+        let work = RefreshWork { alone: cost(Kind::Real)?, pair: Some(cost(Kind::Pair)?) };
         let memory = [params.key_bytes()?, params.diagonal_bytes()?, params.working_bytes(1)?];
         Ok(Self { levels: literal.levels()?, variance, work, memory })
     }
@@ -147,7 +160,7 @@ impl Refresh {
 
     /// What people are told.
     pub fn refreshes(&self, places: Vec<(usize, usize)>) -> Refreshes {
-        let (set, prepared_bytes, work) = (self.set, self.prepared_bytes(), self.work);
+        let (set, prepared_bytes, work) = (self.set.to_string(), self.prepared_bytes(), self.work);
         Refreshes { set, key_bytes: self.memory[0], prepared_bytes, places, work }
     }
 

@@ -63,7 +63,10 @@ fn key_list(keys: &[KeyLine]) -> String {
 }
 
 /// Ciphertexts that are refreshed: two real ones as one complex one, and what is left over alone.
-fn refreshed(count: usize) -> String {
+fn refreshed(count: usize, in_pairs: bool) -> String {
+    if !in_pairs {
+        return format!("{count} ciphertext{}", if count == 1 { "" } else { "s" });
+    }
     let pairs = |n: usize| if n == 1 { "a pair".into() } else { format!("{n} pairs") };
     match (count / 2, count % 2) {
         (0, _) => "1 ciphertext".into(),
@@ -76,7 +79,7 @@ fn refreshed(count: usize) -> String {
 fn scale(plan: &Plan) -> String {
     match plan.engine() {
         Engine::Ckks(engine) => format!(", scale 2^{}", engine.params().literal().log_scale),
-        Engine::Exact(_) => String::new(),
+        Engine::Exact(_) | Engine::Arrays(_) => String::new(),
     }
 }
 
@@ -165,7 +168,10 @@ impl fmt::Display for Plan {
         row(
             "error",
             match (self.is_exact(), goal.expression.as_moments()) {
-                (true, _) => "none: the result is exact".into(),
+                (true, _) => match goal.modulus {
+                    Some(modulus) => format!("none: the result is exact modulo {modulus}"),
+                    None => "none: the result is exact".into(),
+                },
                 (_, Some(_)) => format!("{:.1e} of the columns' bounds", s.predicted_error),
                 _ => format!("{:.1e} predicted, {:.1e} wanted", s.predicted_error, goal.error),
             },
@@ -223,7 +229,7 @@ impl fmt::Display for Plan {
                     "",
                     format!(
                         "after operation {node} ({op}): {} to level {level}, about {}",
-                        refreshed(*count),
+                        refreshed(*count, r.work.pairs()),
                         time(seconds)
                     ),
                 )?;

@@ -75,7 +75,8 @@ impl Plan {
         let sharing = sharing.map(|(parties, threshold)| Sharing { parties, threshold });
         long(py, || {
             let bootstrap = bootstrap.iter().map(|set| set.parse()).collect::<std::result::Result<Vec<_>, _>>()?;
-            let goal = Goal { expression: Expr::from_json(expression)?, batch, error, security, release, sharing };
+            let expression = Expr::from_json(expression)?;
+            let goal = Goal { expression, batch, error, security, release, sharing, modulus: None };
             let planner = machine::planner(cache_folder().as_deref());
             let memory = memory.unwrap_or(planner.memory);
             Ok(Self(Planner { threads: threads.0, memory, method, compact, bootstrap, ..planner }.plan(&goal)?))

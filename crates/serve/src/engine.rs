@@ -371,7 +371,7 @@ impl Engine {
                 let keys = EvalKeys::read_from(plan.params(), BufReader::with_capacity(1 << 20, file))?;
                 sudare_session::Server::new(&plan, keys, self.threads)?
             }
-            None if plan.is_exact() => sudare_session::Server::keyless(&plan, self.threads)?,
+            None if plan.is_keyless() => sudare_session::Server::keyless(&plan, self.threads)?,
             None => {
                 let words = "this plan computes with evaluation keys; send them and name them as the job's keys";
                 return Err(Problem::new(ErrorKind::MissingKey, words));

@@ -1,12 +1,13 @@
 //! The side that owns the data.
 
 use super::encrypted::Encrypted;
-use super::keys::{ServerKeys, literal_of};
+use super::keys::{ServerKeys, literal_of, refresh_of};
 use super::moments::Moments;
 use super::server::Server;
 use super::{Progress, QUIET, release};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use sudare_exact::refresh::RefreshKeys;
 use sudare_expr::{ExprError, InputSpec, Matrix};
 use sudare_he::circuits::bootstrapping::BootstrapKeys;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext};
@@ -102,7 +103,7 @@ impl Client {
         eval_keys(&self.secret, &self.plan.engine().keys(), &self.threads, progress)
     }
 
-    /// All keys that a server of the plan asks for: evaluation keys, and bootstrapping keys where it refreshes.
+    /// All keys that a server of the plan asks for: evaluation keys, and those of refreshes where it has some.
     ///
     /// # Errors
     /// [`MatrixError::He`].
@@ -112,7 +113,11 @@ impl Client {
             Some(literal) => Some(self.threads.run(|| BootstrapKeys::generate(&self.secret, &literal.build()?))?),
             None => None,
         };
-        Ok(ServerKeys { bootstrap, ..eval.into() })
+        let refresh = match refresh_of(&self.plan) {
+            Some(set) => Some(Arc::new(self.threads.run(|| RefreshKeys::generate(&self.secret, set))?)),
+            None => None,
+        };
+        Ok(ServerKeys { bootstrap, refresh, ..eval.into() })
     }
 
     /// A server for this client's data, with new evaluation keys and the same threads.

@@ -5,7 +5,7 @@ use crate::device::OnDevice;
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
-use sudare_exact::bgv;
+use sudare_exact::{IntegerParams, bgv};
 use sudare_expr::Matrix;
 use sudare_he::ckks;
 use sudare_methods::MatrixError;
@@ -44,7 +44,8 @@ pub struct Encrypted {
 /// What is known of a matrix of a context.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unplanned {
-    pub layout: Layout,
+    /// How it lies in ciphertexts; arrays of integers lie one element after the other.
+    pub layout: Option<Layout>,
     /// The level at which it has to be refreshed, and that of a fresh one.
     pub levels: (usize, usize),
 }
@@ -116,28 +117,50 @@ impl Encrypted {
     pub(super) fn unplanned(
         plan: PlanHash,
         key: KeyId,
-        unplanned: Unplanned,
+        (layout, levels): (Layout, (usize, usize)),
         max_abs: f64,
         tiles: Vec<ckks::Ciphertext>,
     ) -> Result<Self, MatrixError> {
         let Some(params) = tiles.first().map(|c| c.params().clone()) else {
-            return Err(MatrixError::Count { what: "tiles", found: 0, expected: unplanned.layout.ciphertexts() });
+            return Err(MatrixError::Count { what: "tiles", found: 0, expected: layout.ciphertexts() });
         };
         // The evaluator counts whole tiles; what the elements themselves can reach is tighter.
         let tighter = |c: ckks::Ciphertext| if c.bound() > max_abs { c.with_bound(max_abs) } else { c };
         let tiles: Vec<_> = tiles.into_iter().map(tighter).collect();
         let noise = tiles.iter().map(ckks::Ciphertext::error_bound).fold(0.0, f64::max);
         let error = Some(noise + rounding::largest_reading(params.degree(), max_abs, params.max_level() + 1));
-        let (shape, top) = (unplanned.layout.shape(), params.max_level());
+        let (shape, top) = (layout.shape(), params.max_level());
         let values = Values::Ckks(Arc::new(Bundle::new(&params, key, Vec::new(), tiles)?));
-        Ok(Self { plan, node: 0, batch: 1, shape, max_abs, error, key, top, values, unplanned: Some(unplanned) })
+        let unplanned = Some(Unplanned { layout: Some(layout), levels });
+        Ok(Self { plan, node: 0, batch: 1, shape, max_abs, error, key, top, values, unplanned })
+    }
+
+    /// An array of the context of integers of this name.
+    pub(super) fn integers(
+        plan: PlanHash,
+        (key, levels): (KeyId, (usize, usize)),
+        (shape, max_abs): ((usize, usize), f64),
+        params: &IntegerParams,
+        values: Vec<bgv::Ciphertext>,
+    ) -> Result<Self, MatrixError> {
+        let bundle = Bundle::new(params, key, Vec::new(), values)?;
+        let (values, error, top) = (Values::Bgv(Arc::new(vec![bundle])), Some(0.0), params.max_level());
+        let unplanned = Some(Unplanned { layout: None, levels });
+        Ok(Self { plan, node: 0, batch: 1, shape, max_abs, error, key, top, values, unplanned })
+    }
+
+    /// An array that the server of such a context sees.
+    pub(super) fn plain_integers(plan: PlanHash, matrix: Matrix<i128>, max_abs: f64) -> Self {
+        let (shape, key, levels) = (matrix.shape(), KeyId::NONE, (0, 0));
+        let (values, unplanned) = (Values::Plain(Arc::new(vec![matrix])), Some(Unplanned { layout: None, levels }));
+        Self { plan, node: 0, batch: 1, shape, max_abs, error: Some(0.0), key, top: 0, values, unplanned }
     }
 
     /// The ciphertexts of a matrix of a context, and how it lies in them.
     pub(super) fn tiles_and_layout(&self) -> Result<(&[ckks::Ciphertext], &Layout), MatrixError> {
         match &self.unplanned {
-            Some(unplanned) => Ok((self.ciphertexts()?, &unplanned.layout)),
-            None => Err(foreign()),
+            Some(Unplanned { layout: Some(layout), .. }) => Ok((self.ciphertexts()?, layout)),
+            _ => Err(foreign()),
         }
     }
 
@@ -211,7 +234,7 @@ impl Encrypted {
     pub fn read_from(plan: &Plan, input: impl Read) -> Result<Self, MatrixError> {
         match plan.engine() {
             Engine::Ckks(_) => Self::checked_ckks(plan, Bundle::read_from(plan.params(), input)?),
-            Engine::Exact(_) => {
+            Engine::Exact(_) | Engine::Arrays(_) => {
                 // What is longer than any value of the plan is cut off and refused.
                 let mut bytes = Vec::new();
                 input.take(most_bytes(plan)).read_to_end(&mut bytes).map_err(WireError::from)?;
@@ -225,7 +248,7 @@ impl Encrypted {
     /// # Errors
     /// As [`Encrypted::read_from`].
     pub fn from_bytes(plan: &Plan, bytes: &[u8]) -> Result<Self, MatrixError> {
-        let Engine::Exact(engine) = plan.engine() else {
+        let Some(engine) = plan.engine().integers() else {
             return Self::checked_ckks(plan, Bundle::from_bytes(plan.params(), bytes)?);
         };
         let mut rest = bytes;
@@ -316,11 +339,24 @@ impl Encrypted {
     }
 
     /// What an exact computation takes of it.
-    pub(super) fn integers(&self) -> Result<ExactOperand<'_>, MatrixError> {
+    pub(super) fn exact_operand(&self) -> Result<ExactOperand<'_>, MatrixError> {
         match &self.values {
             Values::Plain(matrices) => Ok(ExactOperand::Plain(matrices)),
             _ => Ok(ExactOperand::Encrypted(self.residues()?)),
         }
+    }
+
+    /// Whether it holds integers, which are computed with exactly.
+    pub fn is_exact(&self) -> bool {
+        matches!(self.values, Values::Bgv(_) | Values::Plain(_))
+    }
+
+    /// What its integers are known modulo, if they may be too large to be told apart by it.
+    pub fn modulus(&self) -> Option<u64> {
+        let Values::Bgv(bundles) = &self.values else { return None };
+        let [bundle] = bundles.as_slice() else { return None };
+        let t = bundle.ciphertexts().first()?.params().t();
+        (self.max_abs > (t / 2) as f64).then_some(t)
     }
 
     /// Whether it is one that the server sees, of integers.
@@ -500,7 +536,10 @@ impl fmt::Display for Encrypted {
             return write!(f, " integers up to {}, not encrypted>", number(self.max_abs));
         }
         if scheme == "bgv" {
-            return write!(f, " integers up to {}, exact, {size}>", number(self.max_abs));
+            return match self.modulus() {
+                Some(t) => write!(f, " integers modulo {t}, exact, {size}>"),
+                None => write!(f, " integers up to {}, exact, {size}>", number(self.max_abs)),
+            };
         }
         write!(f, " float64 up to {}", number(self.max_abs))?;
         if let Some(error) = self.error {

@@ -8,6 +8,8 @@
 //! A [`Context`] is for trying things out without a plan: its [`Server`] has the same operations on the same type of
 //! values, and does whatever is asked for within a depth.
 //!
+//! An [`IntegerContext`] is the same for arrays of integers, exact to any depth.
+//!
 //! Where [`parties`] hold the key together there is no client: each has a part of the key and a folder of its own, and a folder
 //! that all of them see carries their messages.
 //!
@@ -43,6 +45,7 @@ pub mod device;
 #[path = "no_device.rs"]
 mod device;
 mod encrypted;
+mod integers;
 mod keys;
 mod layout;
 pub mod machine;
@@ -58,6 +61,7 @@ mod unplanned;
 pub use client::{Client, PublicClient};
 pub use context::{Context, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};
 pub use encrypted::{Announced, Encrypted};
+pub use integers::IntegerContext;
 pub use keys::ServerKeys;
 pub use moments::Moments;
 pub use operations::{function, minimum};

@@ -3,11 +3,13 @@
 use super::client::{input_node, integer_node, require_params, require_plan};
 use super::context::ContextSpec;
 use super::encrypted::Encrypted;
-use super::keys::{self, Evaluation, ServerKeys};
+use super::integers::UnplannedIntegers;
+use super::keys::{self, Evaluation, ServerKeys, refresh_of};
 use super::unplanned::UnplannedServer;
 use crate::device::OfDevice;
 use std::io::Write;
 use std::sync::Arc;
+use sudare_exact::refresh::Refresher;
 use sudare_expr::{Matrix, Node, Operation};
 use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::Bootstrapper;
@@ -34,8 +36,10 @@ pub struct Server {
 enum Mode {
     /// What a plan of real matrices or tables says, with refreshes where it has some.
     Real(Plan, Evaluator, Option<Box<Bootstrapper>>),
-    /// A plan of integers, which takes no keys.
-    Exact(Plan),
+    /// A plan of integers: without keys, or with those of refreshes.
+    Exact(Plan, Option<Box<Refresher>>),
+    /// Arrays of integers, to any depth, without a plan.
+    Integers(Box<UnplannedIntegers>),
     /// Anything, within the depth of a context.
     Unplanned(Box<UnplannedServer>, Evaluator),
 }
@@ -62,10 +66,10 @@ impl Server {
     /// # Errors
     /// [`MatrixError::NotPlanned`] for any other plan.
     pub fn keyless(plan: &Plan, threads: usize) -> Result<Self, MatrixError> {
-        if !plan.is_exact() {
+        if !plan.is_keyless() {
             return Err(MatrixError::NotPlanned {
                 operation: "a server without keys",
-                planned: "only plans of integers are computed without evaluation keys; make it by client.server()"
+                planned: "only plans of integers that multiply once are computed without evaluation keys; make it by client.server()"
                     .into(),
             });
         }
@@ -73,7 +77,7 @@ impl Server {
     }
 
     pub(super) fn with_threads(plan: &Plan, keys: ServerKeys, threads: Arc<Threads>) -> Result<Self, MatrixError> {
-        let ServerKeys { eval, bootstrap } = keys;
+        let ServerKeys { eval, bootstrap, refresh } = keys;
         let keys = eval.source();
         require_params(plan.params(), keys.params())?;
         // Missing keys are told now, not after an hour of work.
@@ -112,7 +116,22 @@ impl Server {
                 };
                 Mode::Real(plan.clone(), Evaluator::new(engine.params(), keys)?, bootstrapper)
             }
-            Engine::Exact(_) => Mode::Exact(plan.clone()),
+            Engine::Exact(_) | Engine::Arrays(_) => {
+                let own = match (refresh_of(plan), refresh) {
+                    (None, _) => None,
+                    (Some(_), Some(own)) => {
+                        keys.id().require("the keys of the refresh", own.id())?;
+                        Some(Box::new(threads.run(|| Refresher::new(Arc::unwrap_or_clone(own), None))?))
+                    }
+                    (Some(_), None) => {
+                        let planned =
+                            "it refreshes; make the server by client.server(), or from the bytes of such a one";
+                        let operation = "a server without the keys of its refresh";
+                        return Err(MatrixError::NotPlanned { operation, planned: planned.into() });
+                    }
+                };
+                Mode::Exact(plan.clone(), own)
+            }
         };
         Ok(Self { inner: Arc::new(Inner { mode, keys: eval, threads }), device: None })
     }
@@ -143,6 +162,18 @@ impl Server {
         Ok(Self { inner: Arc::new(Inner { mode, keys, threads }), device: None })
     }
 
+    /// A server of a context of integers.
+    pub(super) fn of_integers(unplanned: UnplannedIntegers, threads: Arc<Threads>) -> Self {
+        let none = EvalKeys::new(unplanned.arrays().params(), unplanned.key());
+        let (mode, keys) = (Mode::Integers(Box::new(unplanned)), Evaluation::Memory(Arc::new(none)));
+        Self { inner: Arc::new(Inner { mode, keys, threads }), device: None }
+    }
+
+    /// What a context of integers has.
+    pub(super) fn integers(&self) -> Option<&UnplannedIntegers> {
+        if let Mode::Integers(unplanned) = &self.inner.mode { Some(unplanned) } else { None }
+    }
+
     /// The same server, computing on the processor.
     #[must_use]
     pub fn to_host(&self) -> Self {
@@ -165,8 +196,8 @@ impl Server {
     /// The plan, but for a context's.
     pub fn plan(&self) -> Option<&Plan> {
         match &self.inner.mode {
-            Mode::Real(plan, ..) | Mode::Exact(plan) => Some(plan),
-            Mode::Unplanned(..) => None,
+            Mode::Real(plan, ..) | Mode::Exact(plan, _) => Some(plan),
+            Mode::Unplanned(..) | Mode::Integers(_) => None,
         }
     }
 
@@ -203,8 +234,9 @@ impl Server {
     /// Levels of a fresh matrix of a context, down to the next refresh; those of a plan's input.
     pub fn levels(&self) -> usize {
         match &self.inner.mode {
-            Mode::Real(plan, ..) | Mode::Exact(plan) => plan.params().max_level(),
+            Mode::Real(plan, ..) | Mode::Exact(plan, _) => plan.params().max_level(),
             Mode::Unplanned(unplanned, _) => unplanned.levels().1 - unplanned.levels().0,
+            Mode::Integers(unplanned) => unplanned.levels().1 - unplanned.levels().0,
         }
     }
 
@@ -212,8 +244,9 @@ impl Server {
     pub fn bytes(&self) -> usize {
         let prepared = match &self.inner.mode {
             Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().map_or(0, |b| b.bytes()),
-            Mode::Exact(_) => 0,
+            Mode::Exact(_, refresher) => refresher.as_ref().map_or(0, |r| r.bytes() as usize),
             Mode::Unplanned(unplanned, _) => unplanned.bytes(),
+            Mode::Integers(unplanned) => unplanned.bytes(),
         };
         self.keys().bytes() + prepared
     }
@@ -227,7 +260,11 @@ impl Server {
             Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().and_then(|b| b.keys()),
             _ => None,
         };
-        keys::write(&self.inner.keys, bootstrap, out)
+        let refresh = match &self.inner.mode {
+            Mode::Exact(_, Some(refresher)) => Some(refresher.own_keys()),
+            _ => None,
+        };
+        keys::write(&self.inner.keys, bootstrap, refresh, out)
     }
 
     /// The evaluation keys that it computes with, wherever they are.
@@ -243,7 +280,7 @@ impl Server {
         }
     }
 
-    /// Operations done so far, of a server on a device those that it did there; none are counted of integers.
+    /// Operations done so far, of a server on a device those that it did there; of integers those of refreshes alone.
     pub fn counters(&self) -> Counters {
         if let Some(device) = &self.device {
             return device.counters();
@@ -251,7 +288,8 @@ impl Server {
         match &self.inner.mode {
             Mode::Real(_, evaluator, None) | Mode::Unplanned(_, evaluator) => evaluator.counters(),
             Mode::Real(_, evaluator, Some(bootstrapper)) => evaluator.counters() + bootstrapper.counters(),
-            Mode::Exact(_) => Counters::default(),
+            Mode::Exact(_, refresher) => refresher.as_ref().map_or_else(Counters::default, |r| r.counters()),
+            Mode::Integers(unplanned) => unplanned.counters(),
         }
     }
 
@@ -308,6 +346,9 @@ impl Server {
     /// [`MatrixError::NotPlanned`] by a plan; [`MatrixError::Method`] for too large a matrix; [`MatrixError::He`] if the
     /// modulus cannot hold its elements.
     pub fn lift(&self, matrix: &Matrix) -> Result<Encrypted, MatrixError> {
+        if let Some(unplanned) = self.integers() {
+            return unplanned.plain(matrix);
+        }
         let (unplanned, evaluator) = self.unplanned("a plain matrix without a name")?;
         self.inner.threads.run(|| unplanned.plain(evaluator, matrix))
     }
@@ -320,6 +361,11 @@ impl Server {
     /// [`MatrixError::NoBootstrap`]; [`MatrixError::OutOfDepth`] for a matrix that has to be scaled down first and has no
     /// level left for it; [`MatrixError::He`].
     pub fn refresh(&self, a: &Encrypted, max_abs: Option<f64>) -> Result<Encrypted, MatrixError> {
+        if let Some(unplanned) = self.integers() {
+            self.require(a)?;
+            self.one_key(&[a])?;
+            return self.inner.threads.run(|| unplanned.refresh(a, max_abs));
+        }
         let (unplanned, evaluator) = self.unplanned("a refresh")?;
         self.require(a)?;
         self.one_key(&[a])?;
@@ -345,7 +391,8 @@ impl Server {
             Mode::Unplanned(unplanned, evaluator) => {
                 return pool.run(|| unplanned.apply(evaluator, operation, operands));
             }
-            Mode::Real(plan, ..) | Mode::Exact(plan) => plan,
+            Mode::Integers(unplanned) => return pool.run(|| unplanned.apply(operation, operands)),
+            Mode::Real(plan, ..) | Mode::Exact(plan, _) => plan,
         };
         if let Some(steps) = operation.steps()? {
             let mut values: Vec<Encrypted> = operands.iter().map(|v| (*v).clone()).collect();
@@ -366,8 +413,13 @@ impl Server {
                 self.real_value(plan, (evaluator, bootstrapper.as_deref()), (node, key), &operands)
             }
             _ => {
-                let values = operands.iter().map(|v| v.integers()).collect::<Result<Vec<_>, _>>()?;
-                match pool.run(|| plan.exact()?.evaluate(node, key, &values))? {
+                let values = operands.iter().map(|v| v.exact_operand()).collect::<Result<Vec<_>, _>>()?;
+                let refresher = match &self.inner.mode {
+                    Mode::Exact(_, refresher) => refresher.as_deref(),
+                    _ => None,
+                };
+                let keys = refresher.map_or_else(|| self.keys(), |r| r.keys().clone());
+                match pool.run(|| plan.exact()?.evaluate(node, (key, &keys, refresher), &values))? {
                     ExactValue::Encrypted(made) => Encrypted::bgv(plan, node, key, made),
                     ExactValue::Plain(made) => Ok(Encrypted::plain(plan, node, made)),
                 }
@@ -464,15 +516,18 @@ impl Server {
     /// Refuses a value of another plan or context.
     fn require(&self, value: &Encrypted) -> Result<(), MatrixError> {
         match &self.inner.mode {
-            Mode::Real(plan, ..) | Mode::Exact(plan) => require_plan(plan.hash(), value),
+            Mode::Real(plan, ..) | Mode::Exact(plan, _) => require_plan(plan.hash(), value),
             Mode::Unplanned(unplanned, _) => require_plan(unplanned.hash(), value),
+            Mode::Integers(unplanned) => require_plan(unplanned.hash(), value),
         }
     }
 
     /// The key that all operands are under: the server's own, where it has keys.
     fn one_key(&self, operands: &[&Encrypted]) -> Result<KeyId, MatrixError> {
         let expected = match &self.inner.mode {
-            Mode::Exact(_) => operands.iter().find(|v| !v.is_plain()).map_or(KeyId::NONE, |v| v.key()),
+            Mode::Exact(plan, _) if plan.is_keyless() => {
+                operands.iter().find(|v| !v.is_plain()).map_or(KeyId::NONE, |v| v.key())
+            }
             _ => self.key_id(),
         };
         match operands.iter().find(|v| !v.is_plain() && v.key() != expected) {
@@ -503,13 +558,16 @@ pub(super) fn trivial(params: &Params, key: KeyId, p: &Plaintext) -> Result<Ciph
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.inner.mode {
-            Mode::Real(plan, ..) | Mode::Exact(plan) => {
+            Mode::Real(plan, ..) | Mode::Exact(plan, _) => {
                 write!(f, "Server({plan:?}, key {}, {:?})", self.key_id(), self.inner.threads)
             }
             Mode::Unplanned(unplanned, _) => {
                 let ContextSpec { depth, tile, columns, .. } = unplanned.spec();
                 let tiles = columns.map_or(format!("tiles of {tile}"), |c| format!("tables of {c} columns"));
                 write!(f, "Server(context of depth {depth}, {tiles}, key {})", self.key_id())
+            }
+            Mode::Integers(unplanned) => {
+                write!(f, "Server(context of integers, set {}, key {})", unplanned.arrays().name(), self.key_id())
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Computing without a plan: every operation at every level.
 
 use super::context::{ContextSpec, public_bound};
-use super::encrypted::{Encrypted, Unplanned};
+use super::encrypted::Encrypted;
 use super::layout::Layout;
 use super::operations::{each, scale_of};
 use super::server::trivial;
@@ -118,7 +118,7 @@ impl UnplannedServer {
         key: KeyId,
         tiles: Vec<Ciphertext>,
     ) -> Result<Encrypted, MatrixError> {
-        Encrypted::unplanned(self.hash, key, Unplanned { layout, levels: self.levels }, max_abs, tiles)
+        Encrypted::unplanned(self.hash, key, (layout, self.levels), max_abs, tiles)
     }
 
     pub(super) fn needs(&self, operation: &'static str, level: usize, needed: usize) -> Result<(), MatrixError> {

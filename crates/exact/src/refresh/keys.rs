@@ -4,6 +4,7 @@ use super::params::RefreshParams;
 use crate::Plaintext;
 use crate::bgv::{Ciphertext, Encryptor};
 use crate::error::ExactError;
+use std::sync::Arc;
 use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, KeySource, KeySwitchKey, SecretKey};
 use zeroize::Zeroizing;
@@ -13,7 +14,7 @@ use zeroize::Zeroizing;
 pub struct RefreshKeys {
     pub(super) params: RefreshParams,
     /// Relinearisation and rotations, over the set's parameters.
-    pub(super) keys: EvalKeys,
+    pub(super) keys: Arc<EvalKeys>,
     /// From the dense secret to the sparse one, modulo q_0·p.
     pub(super) to_sparse: KeySwitchKey,
     /// The sparse secret modulo t², under the dense one; where there are slots for half of the coefficients, those of even
@@ -41,7 +42,7 @@ impl RefreshKeys {
         let mut wanted = params.wanted();
         let relin = wanted.next().map(|(_, level)| level);
         let elements: Vec<(u64, usize)> = wanted.collect();
-        let keys = KeyGenerator::new(secret)?.eval_keys(relin, &elements)?;
+        let keys = Arc::new(KeyGenerator::new(secret)?.eval_keys(relin, &elements)?);
         let to_sparse = KeyGenerator::new(sparse)?.key_from(secret.coefficients(), params.gate().max_level())?;
         let (square, shares) = (params.square(), params.layout().shares);
         let encryptor = Encryptor::with_secret_key(square, secret)?;

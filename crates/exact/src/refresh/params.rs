@@ -12,7 +12,9 @@ use sudare_ring::prime::ntt_primes;
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySwitchKey;
 use sudare_rlwe::security::SecretDistribution;
-use sudare_rlwe::{Counters, ParamsHash};
+use sudare_rlwe::simulated::Simulated;
+use sudare_rlwe::work::Work;
+use sudare_rlwe::{Counters, ParamsHash, Quotient, Shaped};
 
 struct Inner {
     literal: RefreshLiteral,
@@ -134,7 +136,7 @@ impl RefreshParams {
     }
 
     /// Whether a refresh takes a ciphertext, by its level and noise bound.
-    pub fn takes<S: Scheme>(&self, ciphertext: &Ciphertext<S>) -> bool {
+    pub fn takes<S: Scheme, C: Shaped>(&self, ciphertext: &Ciphertext<S, C>) -> bool {
         self.reaches(ciphertext.level(), ciphertext.noise())
     }
 
@@ -155,6 +157,31 @@ impl RefreshParams {
         let shares = layout.shares as u64;
         let digit = Counters { cmult: shares, add: shares - 1, ..Counters::default() };
         maps.sum::<Counters>() + digit + layout.removal.counters()
+    }
+
+    /// What a refresh costs: its maps on a backend that computes nothing, the products by their levels.
+    ///
+    /// # Errors
+    /// None for a set that was built.
+    pub fn work(&self) -> Result<Work, ExactError> {
+        let (layout, set) = (self.layout(), self.params().rlwe());
+        let e = rlwe::Evaluator::with_backend(Simulated::new(set));
+        for (params, steps) in [(self.params(), &layout.stc), (self.square(), &layout.cts)] {
+            for step in steps {
+                let (map, level) = (step.map.steps(), step.level);
+                let rows: Vec<Vec<()>> = map.giants.iter().map(|giant| vec![(); giant.babies.len()]).collect();
+                let tables = || params.division(level, step.to, true, 1);
+                e.linear_map_divided(
+                    &e.backend().batch(level, 1),
+                    (map, &rows),
+                    Quotient { to: step.to, tables: &tables },
+                )?;
+            }
+        }
+        let (literal, top) = (set.literal(), set.max_level());
+        let shares = layout.shares as f64;
+        let digit = Work::transforms_at(literal, top, shares + 1.0) + Work::passes_at(literal, top, 2.0 * shares);
+        Ok(e.backend().work() + digit + layout.removal.work(literal))
     }
 
     /// Bytes of the keys in memory.

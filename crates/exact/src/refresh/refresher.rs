@@ -37,8 +37,7 @@ type Rows = Vec<Vec<PeriodicPoly>>;
 #[derive(Debug)]
 pub struct Refresher {
     params: RefreshParams,
-    to_sparse: rlwe::keys::KeySwitchKey,
-    sparse: Vec<crate::bgv::Ciphertext>,
+    own: RefreshKeys,
     evaluator: rlwe::Evaluator,
     pub(super) stc: Vec<Rows>,
     cts: Vec<Rows>,
@@ -50,7 +49,7 @@ impl Refresher {
     /// # Errors
     /// `RlweError::Memory` with both figures, before anything is prepared.
     pub fn new(keys: RefreshKeys, memory: Option<u64>) -> Result<Self, ExactError> {
-        let RefreshKeys { params, keys, to_sparse, sparse } = keys;
+        let params = keys.params().clone();
         let needed = params.key_bytes() + params.diagonal_bytes();
         if let Some(limit) = memory.filter(|limit| needed > *limit) {
             let what = format!("a refresher's keys and diagonals at N = {}", params.params().degree());
@@ -60,12 +59,23 @@ impl Refresher {
             steps.iter().map(|step| step.map.prepare(params.params(), step.level)).collect()
         };
         let (stc, cts) = (prepare(&params.layout().stc), prepare(&params.layout().cts));
-        Ok(Self { to_sparse, sparse, evaluator: rlwe::Evaluator::new(keys), stc, cts, params })
+        Ok(Self {
+            evaluator: rlwe::Evaluator::new(keys.keys.clone() as Arc<dyn KeySource>),
+            own: keys,
+            stc,
+            cts,
+            params,
+        })
     }
 
     /// The set.
     pub fn params(&self) -> &RefreshParams {
         &self.params
+    }
+
+    /// What it was made of, as it travels.
+    pub fn own_keys(&self) -> &RefreshKeys {
+        &self.own
     }
 
     /// The keys of rotations and relinearisation, at every level of a refreshed ciphertext.
@@ -178,7 +188,7 @@ impl Refresher {
     pub(super) fn digits(&self, a: &rlwe::Ciphertext) -> Result<rlwe::Ciphertext, ExactError> {
         let (gate, square, layout) = (self.params.gate(), self.params.square(), self.params.layout());
         let (base, top, t) = (gate.max_level(), square.max_level(), square.modulus());
-        let [b, a] = self.to_sparse.switched(a.both());
+        let [b, a] = self.own.to_sparse.switched(a.both());
         // ⌊t²·c/q_0⌉ is −[t²·c]/q_0 modulo t².
         let over = t.neg(t.inverse(square.q_mod_t(base))?);
         let switched = |c: Poly<Eval>| -> Result<Vec<u64>, ExactError> {
@@ -189,7 +199,7 @@ impl Refresher {
         let (b, a) = (switched(b)?, switched(a)?);
         let plain = |c: Vec<u64>| Plaintext::from_coefficients(square, c);
         let mut sum: Option<rlwe::Ciphertext> = None;
-        for (k, secret) in self.sparse.iter().enumerate() {
+        for (k, secret) in self.own.sparse.iter().enumerate() {
             let mask = plain(strided(&a, k, layout.shares))?.factor(top)?;
             if mask.size() > layout.mask {
                 return Err(ExactError::NotUniform { found: mask.size().log2(), limit: layout.mask.log2() });

@@ -10,6 +10,8 @@ use crate::error::{ExactError, parameters};
 use crate::{IntegerParams, NoiseModel};
 use std::collections::BTreeMap;
 use sudare_ring::PlainModulus;
+use sudare_rlwe::params::ParamsLiteral;
+use sudare_rlwe::work::Work;
 use sudare_rlwe::{self as rlwe, Counters};
 
 /// The coefficients of H, the constant one first.
@@ -89,6 +91,19 @@ impl Sum {
         };
         self.products.iter().map(|(sum, _)| sum.counters()).sum::<Counters>() + here
     }
+
+    fn work(&self, literal: &ParamsLiteral) -> Work {
+        let products = self.products.len() as f64;
+        let multiples = Work::passes_at(literal, self.at, 2.0 * self.multiples.len() as f64);
+        let below = self.products.iter().map(|(sum, _)| sum.work(literal));
+        below.fold(product(literal, (self.at, self.level), products) + multiples, |all, work| all + work)
+    }
+}
+
+/// Work of so many products that are summed, relinearised and divided once.
+fn product(literal: &ParamsLiteral, (at, to): (usize, usize), count: f64) -> Work {
+    let relinearised = if count > 0.0 { Work::key_switch(literal, at) } else { Work::default() };
+    Work::tensor(literal, at) * count + relinearised + Work::divide(literal, at, to) * 2.0
 }
 
 /// The plan of z − H(z).
@@ -155,6 +170,14 @@ impl Removal {
     pub fn counters(&self) -> Counters {
         let power = Counters { mult: 1, relin: 1, key_switches: 1, ..Counters::default() };
         power * (self.powers.len() - 1) + self.sum.counters() + Counters::rotations(1)
+    }
+
+    /// What it costs, the rotation at the end counted.
+    pub fn work(&self, literal: &ParamsLiteral) -> Work {
+        let power = |(_, p): (&usize, &Power)| product(literal, (p.at, p.level), 1.0);
+        let powers = self.powers.iter().filter(|(k, _)| **k > 1).map(power);
+        let last = self.sum.work(literal) + Work::rotation(literal, self.sum.at);
+        powers.fold(last, |all, work| all + work)
     }
 
     /// W·(z − H(z)), rotated by a Galois element before the last division, of z with a plaintext factor; W is `wanted`.

@@ -171,6 +171,11 @@ mod tests {
             let built = literal.build().unwrap();
             assert_eq!(built.products(), products, "{name}");
             assert_eq!((built.params().security(), built.params().slots()), (Security::Bits128, 1 << 15));
+            // Transforms as bench/runs/refresh-2026-11-24.json counts them.
+            let (found, counted) = (built.work().unwrap(), [12_085.0, 12_716.0][usize::from(set == RefreshSet::X16)]);
+            let transforms = found.ntt + found.ntt_wide;
+            assert!((transforms / counted - 1.0f64).abs() < 0.1, "{name}: {transforms} of {counted}");
+            assert_eq!(found.key_switches, built.operations().key_switches as f64, "{name}");
             assert!(built.params().q().primes().chain(built.params().p().primes()).all(|q| q < 1 << 50));
         }
         assert!("G15".parse::<RefreshSet>().is_err());

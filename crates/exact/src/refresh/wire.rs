@@ -7,6 +7,7 @@ use crate::State as PlainState;
 use crate::bgv::Ciphertext;
 use crate::error::ExactError;
 use std::io::Write;
+use std::sync::Arc;
 use sudare_rlwe::ParamsHash;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::{Fields, Form, Header, KeyRecord, ObjectType, Reader, State, Wire, WireError, Writer};
@@ -73,7 +74,7 @@ impl Wire for RefreshKeys {
             let inner = form.load(set, id, reader)?;
             sparse.push(Ciphertext::from_parts(square, inner, PlainState { factor: 1, noise })?);
         }
-        let keys = KeyRecord::read_keys(&records, set, id, reader)?;
+        let keys = Arc::new(KeyRecord::read_keys(&records, set, id, reader)?);
         Ok(Self { params: params.clone(), keys, to_sparse, sparse })
     }
 }

@@ -258,14 +258,16 @@ pub(super) fn simulated(request: &Request, blocks: Blocks, params: &IntegerParam
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exact::{EncryptionKey, ExactEngine, ExactOperand, ExactPlan, ExactValue, candidates};
+    use crate::exact::{EncryptionKey, ExactEngine, ExactOperand, ExactPlan, ExactValue, IntegerEngine, candidates};
+    use std::sync::Arc;
     use sudare_expr::{Expr, InputSpec, Matrix, Node, Operation};
-    use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+    use sudare_rlwe::keys::{EvalKeys, KeyGenerator, KeySource, SecretKey};
     use sudare_rlwe::security::Security;
 
     fn evaluated(engine: &ExactEngine, batch: usize) -> Vec<ExactValue> {
         let secret = SecretKey::generate(engine.params()).unwrap();
         let public = KeyGenerator::new(&secret).unwrap().public_key().unwrap();
+        let keys: Arc<dyn KeySource> = Arc::new(EvalKeys::new(engine.params(), secret.id()));
         let expr = engine.plan().request().expr();
         let mut values: Vec<ExactValue> = Vec::new();
         for (node, at) in expr.nodes().iter().enumerate() {
@@ -285,7 +287,7 @@ mod tests {
                             ExactOperand::Encrypted(lists.iter().map(Vec::as_slice).collect())
                         }
                     });
-                    engine.evaluate(node, secret.id(), &operands.collect::<Vec<_>>()).unwrap()
+                    engine.evaluate(node, (secret.id(), &keys, None), &operands.collect::<Vec<_>>()).unwrap()
                 }
             };
             values.push(value);

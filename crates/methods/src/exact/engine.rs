@@ -6,13 +6,15 @@ use super::operation::{multiplies, no_operand, number_added};
 use super::request::Form;
 use super::spec::ExactPlan;
 use crate::error::MatrixError;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use sudare_exact::ExactError;
 use sudare_exact::bgv::{Ciphertext, Decryptor, Encryptor, Evaluator};
+use sudare_exact::refresh::{RefreshParams, Refresher};
 use sudare_exact::{Encoder, IntegerParams, Plaintext, Wrap};
-use sudare_expr::Matrix;
+use sudare_expr::{Expr, Matrix, Operation};
 use sudare_ring::threads;
-use sudare_rlwe::keys::{EvalKeys, PublicKey, SecretKey};
+use sudare_rlwe::keys::{EvalKeys, KeySource, PublicKey, SecretKey};
 use sudare_rlwe::{KeyId, Params};
 
 /// For each plaintext modulus the ciphertexts of a value: form by form, matrix by matrix of the batch, row by row of
@@ -26,6 +28,76 @@ pub enum EncryptionKey<'k> {
     Secret(&'k SecretKey),
     /// Anybody's.
     Public(&'k PublicKey),
+}
+
+impl EncryptionKey<'_> {
+    /// What encrypts by it under a plaintext modulus.
+    ///
+    /// # Errors
+    /// `RlweError::WrongParameters` for a key of other parameters.
+    pub(super) fn encryptor<'e>(&'e self, params: &IntegerParams) -> Result<Encryptor<'e>, ExactError> {
+        match self {
+            Self::Secret(key) => Encryptor::with_secret_key(params, key),
+            Self::Public(key) => Encryptor::with_public_key(params, key),
+        }
+    }
+}
+
+/// What computes integers exactly under built parameters: by one product without keys, or to any depth with refreshes.
+pub trait IntegerEngine: Send + Sync {
+    /// The set that keys belong to.
+    fn params(&self) -> &Params;
+
+    /// The sets of the plaintext moduli.
+    fn moduli(&self) -> &[IntegerParams];
+
+    /// The set by which values are refreshed, if some are.
+    fn refresh(&self) -> Option<&RefreshParams> {
+        None
+    }
+
+    /// The largest absolute value of the result.
+    fn largest(&self) -> i128;
+
+    /// Refuses matrices of another shape, with elements over the planned bound, or another number of them.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`]; [`MatrixError::PlannedShape`]; [`MatrixError::OutOfRange`] for an element over its bound.
+    fn check(&self, input: usize, matrices: &[Matrix<i128>]) -> Result<(), MatrixError>;
+
+    /// Encrypts the input at a node, which was checked: in every form that its operations take.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
+    fn encrypt(
+        &self,
+        node: usize,
+        matrices: &[Matrix<i128>],
+        key: EncryptionKey<'_>,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Residues, MatrixError>;
+
+    /// Computes a node from its operands' values, by the name of their key, a server's keys and what refreshes.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`]; [`MatrixError::OutOfRange`] for plain values of 128 bits.
+    fn evaluate(
+        &self,
+        node: usize,
+        by: (KeyId, &Arc<dyn KeySource>, Option<&Refresher>),
+        operands: &[ExactOperand<'_>],
+    ) -> Result<ExactValue, MatrixError>;
+
+    /// Decrypts the results of a batch, exactly.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for an operand, [`MatrixError::He`] for another key.
+    fn decrypt(
+        &self,
+        node: usize,
+        value: &[&[Ciphertext]],
+        secret: &SecretKey,
+    ) -> Result<Vec<Matrix<i128>>, MatrixError>;
 }
 
 /// A value that an operation takes: the matrices of a batch, or a list of ciphertexts for each plaintext modulus.
@@ -44,6 +116,20 @@ pub enum ExactValue {
     Encrypted(Residues),
 }
 
+impl ExactValue {
+    /// What an operation makes of plain operands; `None` where one is encrypted.
+    pub(super) fn of_plain(operation: &Operation, operands: &[ExactOperand<'_>]) -> Result<Option<Self>, MatrixError> {
+        let plain = operands.iter().map(|o| match o {
+            ExactOperand::Plain(matrices) => Some(*matrices),
+            ExactOperand::Encrypted(_) => None,
+        });
+        let Some(lists) = plain.collect::<Option<Vec<&[Matrix<i128>]>>>() else { return Ok(None) };
+        let batch = lists.first().map_or(0, |list| list.len());
+        let one = |at: usize| operation.of_plain(&lists.iter().map(|list| &list[at]).collect::<Vec<_>>());
+        Ok(Some(Self::Plain((0..batch).map(one).collect::<Result<_, _>>()?)))
+    }
+}
+
 /// An exact computation under built parameters.
 pub struct ExactEngine {
     plan: ExactPlan,
@@ -60,61 +146,6 @@ impl ExactEngine {
         &self.plan
     }
 
-    /// The set that keys belong to.
-    pub fn params(&self) -> &Params {
-        self.plan.params[0].rlwe()
-    }
-
-    /// The sets of the plaintext moduli.
-    pub fn moduli(&self) -> &[IntegerParams] {
-        &self.plan.params
-    }
-
-    /// Refuses matrices of another shape, with elements over the planned bound, or another number of them.
-    ///
-    /// # Errors
-    /// [`MatrixError::Count`]; [`MatrixError::PlannedShape`]; [`MatrixError::OutOfRange`] for an element over its bound.
-    pub fn check(&self, input: usize, matrices: &[Matrix<i128>]) -> Result<(), MatrixError> {
-        let (expr, batch) = (&self.plan.request.expr, self.plan.request.batch);
-        let spec = &expr.inputs()[input];
-        if matrices.len() != batch {
-            return Err(MatrixError::Count { what: "matrices", found: matrices.len(), expected: batch });
-        }
-        let integers = expr.info(expr.node_of_input(input)).integers;
-        let high = integers.ok_or_else(no_operand)?;
-        matrices.iter().try_for_each(|matrix| check(matrix, (spec.rows, spec.cols), high))
-    }
-
-    /// Encrypts the input at a node, which was checked: in every form that its operations take.
-    ///
-    /// # Errors
-    /// [`MatrixError::He`].
-    pub fn encrypt(
-        &self,
-        node: usize,
-        matrices: &[Matrix<i128>],
-        key: EncryptionKey<'_>,
-        progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<Residues, MatrixError> {
-        let blocks = self.blocks(self.plan.request.forms(node), matrices)?;
-        let (all, done) = (blocks.len() * self.plan.params.len(), AtomicUsize::new(0));
-        progress(0, all);
-        let under = |params: &IntegerParams| {
-            let encoder = Encoder::new(params);
-            let encryptor = match key {
-                EncryptionKey::Secret(key) => Encryptor::with_secret_key(params, key),
-                EncryptionKey::Public(key) => Encryptor::with_public_key(params, key),
-            }?;
-            let one = |at: usize| {
-                let made = encryptor.encrypt(&self.encode(&encoder, &blocks[at])?);
-                progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
-                made
-            };
-            threads::map(blocks.len(), one).into_iter().collect::<Result<Vec<_>, ExactError>>()
-        };
-        Ok(self.plan.params.iter().map(under).collect::<Result<_, _>>()?)
-    }
-
     /// Blocks of the matrices of a batch in all forms.
     fn blocks(&self, forms: &[Form], matrices: &[Matrix<i128>]) -> Result<Vec<Vec<i128>>, MatrixError> {
         let (request, blocks) = (&self.plan.request, self.plan.spec.blocks);
@@ -127,24 +158,6 @@ impl ExactEngine {
         let t = i128::from(encoder.params().t());
         let residues: Vec<u64> = block.iter().map(|x| x.rem_euclid(t) as u64).collect();
         encoder.encode_unsigned(&residues, self.plan.request.packing, Wrap::Refuse)
-    }
-
-    /// Computes a node from its operands' values.
-    ///
-    /// # Errors
-    /// [`MatrixError::He`]; [`MatrixError::OutOfRange`] for plain values of 128 bits.
-    pub fn evaluate(&self, node: usize, key: KeyId, operands: &[ExactOperand<'_>]) -> Result<ExactValue, MatrixError> {
-        let plain = operands.iter().map(|o| match o {
-            ExactOperand::Plain(matrices) => Some(*matrices),
-            ExactOperand::Encrypted(_) => None,
-        });
-        if let Some(lists) = plain.collect::<Option<Vec<&[Matrix<i128>]>>>() {
-            let operation = &self.plan.request.expr.nodes()[node].operation;
-            let one = |at: usize| operation.of_plain(&lists.iter().map(|list| &list[at]).collect::<Vec<_>>());
-            return Ok(ExactValue::Plain((0..self.plan.request.batch).map(one).collect::<Result<_, _>>()?));
-        }
-        let under = |at: usize| self.evaluate_under(at, node, key, operands);
-        Ok(ExactValue::Encrypted((0..self.plan.params.len()).map(under).collect::<Result<_, _>>()?))
     }
 
     /// The same under one plaintext modulus.
@@ -195,12 +208,62 @@ impl ExactEngine {
         let made = threads::map(blocks.len(), |at| self.encode(&encoder, &blocks[at]));
         Ok(made.into_iter().collect::<Result<_, _>>()?)
     }
+}
 
-    /// Decrypts the results of a batch, exactly.
-    ///
-    /// # Errors
-    /// [`MatrixError::NotPlanned`] for an operand, [`MatrixError::He`] for another key.
-    pub fn decrypt(
+impl IntegerEngine for ExactEngine {
+    fn params(&self) -> &Params {
+        self.plan.params[0].rlwe()
+    }
+
+    fn moduli(&self) -> &[IntegerParams] {
+        &self.plan.params
+    }
+
+    fn check(&self, input: usize, matrices: &[Matrix<i128>]) -> Result<(), MatrixError> {
+        check_integers(&self.plan.request.expr, self.plan.request.batch, input, matrices)
+    }
+
+    fn encrypt(
+        &self,
+        node: usize,
+        matrices: &[Matrix<i128>],
+        key: EncryptionKey<'_>,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Residues, MatrixError> {
+        let blocks = self.blocks(self.plan.request.forms(node), matrices)?;
+        let (all, done) = (blocks.len() * self.plan.params.len(), AtomicUsize::new(0));
+        progress(0, all);
+        let under = |params: &IntegerParams| {
+            let encoder = Encoder::new(params);
+            let encryptor = key.encryptor(params)?;
+            let one = |at: usize| {
+                let made = encryptor.encrypt(&self.encode(&encoder, &blocks[at])?);
+                progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+                made
+            };
+            threads::map(blocks.len(), one).into_iter().collect::<Result<Vec<_>, ExactError>>()
+        };
+        Ok(self.plan.params.iter().map(under).collect::<Result<_, _>>()?)
+    }
+
+    fn largest(&self) -> i128 {
+        self.plan.largest()
+    }
+
+    fn evaluate(
+        &self,
+        node: usize,
+        (key, ..): (KeyId, &Arc<dyn KeySource>, Option<&Refresher>),
+        operands: &[ExactOperand<'_>],
+    ) -> Result<ExactValue, MatrixError> {
+        if let Some(made) = ExactValue::of_plain(&self.plan.request.expr.nodes()[node].operation, operands)? {
+            return Ok(made);
+        }
+        let under = |at: usize| self.evaluate_under(at, node, key, operands);
+        Ok(ExactValue::Encrypted((0..self.plan.params.len()).map(under).collect::<Result<_, _>>()?))
+    }
+
+    fn decrypt(
         &self,
         node: usize,
         value: &[&[Ciphertext]],
@@ -233,6 +296,21 @@ impl ExactEngine {
         };
         (0..request.batch).map(gather).collect()
     }
+}
+
+/// Refuses matrices that an input of integers is not, or another number of them than a batch has.
+pub(super) fn check_integers(
+    expr: &Expr,
+    batch: usize,
+    input: usize,
+    matrices: &[Matrix<i128>],
+) -> Result<(), MatrixError> {
+    let spec = &expr.inputs()[input];
+    if matrices.len() != batch {
+        return Err(MatrixError::Count { what: "matrices", found: matrices.len(), expected: batch });
+    }
+    let high = expr.info(expr.node_of_input(input)).integers.ok_or_else(no_operand)?;
+    matrices.iter().try_for_each(|matrix| check(matrix, (spec.rows, spec.cols), high))
 }
 
 /// Refuses a matrix of another shape or with elements over a bound.

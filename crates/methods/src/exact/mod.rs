@@ -9,9 +9,13 @@
 //! chooses ring, cut and moduli ([`ExactSpec`]) by cost. The packings of Duong et al. under the scheme of Brakerski and
 //! Vaikuntanathan are in the crate `packings`.
 //!
-//! The coefficients and slots beside the answer are terms of it, and sums of products of entries: whoever decrypts sees them
+//! Arrays of integers modulo a prime are computed element by element to any depth, with keys, and refreshed on the way ([`Arrays`],
+//! [`ArraysPlan`]).
+//!
+//! Of the packings, the coefficients and slots beside the answer are terms of it, and sums of products of entries: whoever decrypts sees them
 //! too.
 
+mod arrays;
 mod blocks;
 mod circuit;
 mod engine;
@@ -21,9 +25,10 @@ mod operation;
 mod request;
 mod spec;
 
+pub use arrays::{Arrays, ArraysPlan, ArraysSpec};
 pub use blocks::Blocks;
 pub use circuit::Size;
-pub use engine::{EncryptionKey, ExactEngine, ExactOperand, ExactValue, Residues};
+pub use engine::{EncryptionKey, ExactEngine, ExactOperand, ExactValue, IntegerEngine, Residues};
 pub use request::Request;
 pub use spec::ExactSpec;
 pub use spec::{ExactPlan, candidates};

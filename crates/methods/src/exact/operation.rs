@@ -20,6 +20,19 @@ fn moves(operation: &Operation) -> bool {
     )
 }
 
+/// Whether every element of a matrix of this shape, as an operand, keeps its place in the order of rows, and is an integer.
+pub(super) fn stays(operation: &Operation, (rows, cols): (usize, usize)) -> bool {
+    let single = |axis: u8| (if axis == 0 { rows } else { cols }) == 1;
+    match operation {
+        Operation::Add | Operation::Sub | Operation::Mul | Operation::Neg | Operation::Bounded { .. } => true,
+        Operation::Scale { by } | Operation::Shift { by } => whole(*by).is_some(),
+        Operation::Transpose => rows == 1 || cols == 1,
+        Operation::Sum { axis } => single(*axis),
+        Operation::Repeat { size, .. } => *size == 1,
+        _ => false,
+    }
+}
+
 /// Whether it multiplies its operands with each other.
 pub(super) fn multiplies(operation: &Operation) -> bool {
     matches!(operation, Operation::Matmul | Operation::Mul)

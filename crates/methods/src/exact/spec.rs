@@ -4,7 +4,7 @@ use super::blocks::Blocks;
 use super::circuit::{Size, simulated};
 use super::moduli::moduli;
 use super::request::Request;
-use crate::claims::{check_params, field};
+use crate::claims::{check_same, field};
 use crate::error::MatrixError;
 use crate::product::KeyDemand;
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ impl ExactSpec {
         let Some(expected) = expected else {
             return Err(field("params.log_n", params.log_n, "a degree that holds this computation securely"));
         };
-        check_params(params, &expected)
+        check_same(params, &expected)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Products, expressions, plans, sessions and statistics, against plain arithmetic.
 
+mod arrays;
 mod child;
 mod common;
 mod context;
