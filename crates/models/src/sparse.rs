@@ -94,7 +94,7 @@ impl Sparse {
             let mask = (*masked != 0).then_some(used);
             used += if mask.is_some() { to.saturating_sub(from).div_ceil(WORD) } else { 0 };
             all = all.saturating_add(to.saturating_sub(from));
-            // The first and the last entry of a range are there.
+            // A range begins and ends with entries of the stencil.
             let ends =
                 |i: usize| mask.is_none_or(|m| masks.get(m + i / WORD).is_some_and(|w| w >> (i % WORD) & 1 == 1));
             sound &= ascending && used <= masks.len() && (from == to || (ends(0) && ends(to - from - 1)));
@@ -121,10 +121,10 @@ impl Sparse {
     /// The entries of a stencil: columns from its first on, and values.
     fn of_stencil(&self, s: Stencil) -> impl Iterator<Item = (usize, f64)> + '_ {
         let Stencil { from, to, mask } = s;
-        let base = self.offset.get(from).copied().unwrap_or_default();
+        let base = self.offset[from..to].first().map_or(0, |column| *column);
         let entries = self.offset[from..to].iter().zip(&self.value[from..to]).enumerate();
-        let there = move |i: usize| mask.is_none_or(|m| self.masks[m + i / WORD] >> (i % WORD) & 1 == 1);
-        entries.filter(move |(i, _)| there(*i)).map(move |(_, (c, v))| ((c - base) as usize, *v))
+        let has = move |i: usize| mask.is_none_or(|m| self.masks[m + i / WORD] >> (i % WORD) & 1 == 1);
+        entries.filter(move |(i, _)| has(*i)).map(move |(_, (c, v))| ((c - base) as usize, *v))
     }
 
     /// Columns from a stencil's first entry to its last one.
@@ -522,9 +522,9 @@ mod tests {
             let mut map = Sparse::empty(columns);
             for _ in 0..120 {
                 let (density, kinds) = (random.below(100), 1 + random.below(3));
-                let mut there: Vec<u32> = (0..columns as u32).collect();
-                there.retain(|_| random.chance(density));
-                let mut entries = there.into_iter().map(|c| (c, random.below(kinds) as f64 - 0.5)).collect();
+                let mut some: Vec<u32> = (0..columns as u32).collect();
+                some.retain(|_| random.chance(density));
+                let mut entries = some.into_iter().map(|c| (c, random.below(kinds) as f64 - 0.5)).collect();
                 map.push_row(&mut entries).unwrap();
             }
             let small = map.clone().compacted();
