@@ -10,7 +10,7 @@ use std::io::Write;
 use std::sync::Arc;
 use sudare_expr::{Matrix, Node, Operation};
 use sudare_he::HeError;
-use sudare_he::circuits::bootstrapping::Bootstrapper;
+use sudare_he::circuits::bootstrapping::{BootstrapKeys, Bootstrapper};
 use sudare_he::ckks::{self, Ciphertext, Evaluator, Params, Plaintext, State};
 use sudare_methods::MatrixError;
 use sudare_methods::error::PlanHash;
@@ -223,11 +223,15 @@ impl Server {
     /// # Errors
     /// [`MatrixError::Wire`].
     pub fn write_keys_to(&self, out: impl Write) -> Result<(), MatrixError> {
-        let bootstrap = match &self.inner.mode {
+        keys::write(&self.inner.keys, self.bootstrap_keys(), out)
+    }
+
+    /// The keys that a plan refreshes with, if it does.
+    pub(super) fn bootstrap_keys(&self) -> Option<&BootstrapKeys> {
+        match &self.inner.mode {
             Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().and_then(|b| b.keys()),
             _ => None,
-        };
-        keys::write(&self.inner.keys, bootstrap, out)
+        }
     }
 
     /// The evaluation keys that it computes with, wherever they are.
