@@ -15,7 +15,7 @@ export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-parties demo-genome demo-large demo-search demo-model demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs readability runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels rehearse-install fmt clean
+.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-parties demo-genome demo-large demo-search demo-model demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs readability runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-003 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels rehearse-install fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -330,6 +330,9 @@ papers-001-tfhe: | prerequisites ## the library comparison's TFHE figures beside
 
 papers-002: | prerequisites ## the packing paper's tables beside ours: bench/runs/papers-002.md and .json
 	cargo run --locked --release -p sudare-bench -- papers-002
+
+papers-003: | prerequisites ## the GPU paper's tables beside ours, on the first card or checked on the emulator: bench/runs/papers-003.md
+	cargo run --locked --release -p sudare-bench -- gpu --page
 
 # Minutes after which papers-004 starts no more cells; RESUME=--resume goes on from stored ones.
 MINUTES ?= 240

@@ -189,6 +189,14 @@ class Plan(Travels):
         """Whether it computes with integers, exactly."""
         return self._core.exact
 
+    @property
+    def on_devices(self) -> bool:
+        """Whether `server.to("cuda")` computes it: plans of real matrices, refreshed or not.
+
+        Integers and statistics of tables stay on the processor: `to` refuses their servers.
+        """
+        return self._core.on_devices
+
     def _largest(self, value: _core.Encrypted) -> float:
         """The largest integer that a value of the plan may have."""
         largest = self._core.largest_integer

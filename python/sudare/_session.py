@@ -82,8 +82,8 @@ class Server(KeyedServer[_core.Server]):
         this process may take of the card's memory, where PyTorch or others need the rest.
 
         Raises `InputError` for what names no device, `SudareError` that says what lacks where there is no
-        such card, `PlanError` for a plan that devices do not compute: they do single products by the methods
-        coefficient, improved3d and tiled.
+        such card, `PlanError` for a plan that devices do not compute (`plan.on_devices` tells it before there
+        are keys): integers, statistics and contexts.
         """
         name = named(device)
         if name == CPU:

@@ -110,7 +110,36 @@ def test_what_names_no_device(product: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @EMULATED
-def test_what_devices_do_not_compute_is_refused_before_any_work() -> None:
-    plan = sd.plan(lambda A: A @ A @ A, A=sd.spec((4, 4)), error=1e-2)
-    with pytest.raises(sd.PlanError, match="work on the processor"):
-        sd.Client(plan).server().to("emulator")
+@pytest.mark.parametrize("method", ["jiang-bsgs", "module"])
+def test_other_methods_give_the_same_bytes(method: str, matrices: Callable[..., list[Floats]]) -> None:
+    plan, client = planned(method, (4, 4))
+    a, b = matrices((4, 4), (4, 4))
+    A, B, there = client.encrypt(a, "A"), client.encrypt(b, "B"), client.server().to("emulator")
+    found = there.bind(A) @ there.bind(B)
+    assert found.device == "emulator"
+    assert found.to_bytes() == (A @ B).to_bytes()
+    np.testing.assert_allclose(client.decrypt(found), a @ b, atol=plan.error)
+
+
+@EMULATED
+def test_an_expression_on_the_emulator(matrices: Callable[..., list[Floats]]) -> None:
+    spec = sd.spec((3, 3), max_abs=1.0)
+    plan = sd.plan(lambda A, B: ((A @ B) * 0.25).T * A - B, A=spec, B=spec, error=1e-2)
+    assert plan.on_devices
+    client = sd.Client(plan)
+    (a, b), there = matrices((3, 3), (3, 3)), client.server().to("emulator")
+    A, B = client.encrypt(a, "A"), client.encrypt(b, "B")
+    X, Y = there.bind(A), there.bind(B)
+    found = ((X @ Y) * 0.25).T * X - Y
+    assert found.device == "emulator"
+    assert found.to_bytes() == (((A @ B) * 0.25).T * A - B).to_bytes()
+    np.testing.assert_allclose(client.decrypt(found), (a @ b * 0.25).T * a - b, atol=plan.error)
+
+
+def test_what_devices_do_not_compute_is_known_before_there_are_keys() -> None:
+    integers = sd.spec((4, 4), max_abs=9, dtype=int)
+    plan = sd.plan(lambda A, B: A @ B, A=integers, B=integers)
+    assert not plan.on_devices
+    if "emulator" in FOUND:
+        with pytest.raises(sd.PlanError, match=r"computes integers.*work on the processor"):
+            sd.Client(plan).server().to("emulator")

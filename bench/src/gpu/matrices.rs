@@ -77,8 +77,8 @@ fn one(bench: &Bench, spec: &ProductSpec, model: f64) -> Outcome<Cell> {
 
     let there = evaluator(&bench.device, params, Arc::new(keys.clone()), usize::MAX)?;
     let (x, y) = (upload(&there, &left)?, upload(&there, &right)?);
-    let method = product.on_backends().ok_or("a method that devices do not run")?;
-    let multiply = || Ok(method.multiply(&there, &x, &y)?);
+    let method = spec.on(&there)?;
+    let multiply = || Ok(method(&there, &x, &y)?);
     let got = download(&multiply()?)?;
     let copied = there.backend().keys_held().1;
     let wall_us = bench.times(1, &mut || {

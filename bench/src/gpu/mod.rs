@@ -163,6 +163,8 @@ impl Line for Cell {
 
 /// Bytes per microsecond that an H100 copies, read and written together: for models where no card was measured.
 pub const ASSUMED_COPY: f64 = 3.0e6;
+/// The same of the paper's RTX 3090, by its maker's figure.
+pub const PAPER_COPY: f64 = 9.36e5;
 
 /// Bytes a microsecond of a copy, and whether it was measured on this card.
 fn copy_rate(cells: &[Cell]) -> (f64, bool) {

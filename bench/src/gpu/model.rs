@@ -13,7 +13,7 @@ use sudare_expr::{Operand, Shape};
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, Kind};
 use sudare_he::ckks::ParamsLiteral;
 use sudare_methods::products::candidates;
-use sudare_methods::{Method, ProductSpec, Requirements};
+use sudare_methods::{ProductSpec, Requirements};
 use sudare_rlwe::security::Security;
 use sudare_rlwe::work::Work;
 
@@ -53,7 +53,8 @@ pub fn sum_of_rotations(literal: &ParamsLiteral, count: usize) -> f64 {
     arithmetic(&(Work::decompose(literal, level) + sum), literal.log_n)
 }
 
-/// Microseconds of a matrix product: its arithmetic, or its operands and result once through memory.
+/// Microseconds of a matrix product: its arithmetic; or its operands and result once through memory, and what the caches do not hold of
+/// operands once more for each time that it is read again.
 pub fn product(spec: &ProductSpec) -> Outcome<f64> {
     let outline = spec.plan()?;
     let figures = outline.figures([1.0; 2])?;
@@ -64,16 +65,20 @@ pub fn product(spec: &ProductSpec) -> Outcome<f64> {
     let all = bytes(Operand::Left, 2, literal.q_bits.len())
         + bytes(Operand::Right, 2, literal.q_bits.len())
         + bytes(Operand::Output, parts, limbs);
-    Ok(arithmetic(&figures.work, literal.log_n).max(all as f64 / ASSUMED_COPY))
+    let all = all as f64 + figures.work.operand_bytes;
+    Ok(arithmetic(&figures.work, literal.log_n).max(all / ASSUMED_COPY))
 }
 
-/// What the methods that devices run propose for a product, the cheapest by the model first.
+/// The method whose products of blocks are the processor's, wherever its operands are.
+const ON_HOST: &str = "module";
+
+/// What the methods that devices run by themselves propose for a product, the cheapest by the model first.
 pub fn proposals(shape: Shape, method: Option<&str>, security: Security) -> Outcome<Vec<(f64, ProductSpec)>> {
     let req = Requirements { shape, max_abs: [1.0; 2], error: 1e-4, security, fresh: [true; 2], decrypt_next: true };
     let mut found = Vec::new();
     for spec in candidates(&req) {
         let name = spec.plan()?.name();
-        if Method::ON_DEVICES.contains(&name) && method.is_none_or(|wanted| wanted == name) {
+        if name != ON_HOST && method.is_none_or(|wanted| wanted == name) {
             found.push((product(&spec)?, spec));
         }
     }
@@ -104,6 +109,22 @@ mod tests {
             let ratio = mul_rescale(&literal(log_n, limbs, special)) / prototype;
             assert!((0.8..1.3).contains(&ratio), "2^{log_n}: {ratio}");
         }
+    }
+
+    /// What `scripts/cuda-kernels` counts, and holds the compiled kernels to.
+    #[test]
+    fn the_counts_are_those_of_the_compiled_kernels() {
+        let counts: serde_json::Value = serde_json::from_str(include_str!("../../gpu/counts.json")).unwrap();
+        let count = |family: &str, kernel: &str, what: &str| counts[family][kernel][what].as_f64().unwrap();
+        // A thread has 16 values of a transform of N = 2^14, and two of a product.
+        let butterfly = |family: &str, what: &str| {
+            let both = ["columns_forward", "parts_forward_10"].map(|kernel| count(family, kernel, what));
+            (both[0] + both[1]) / f64::from(8 * 14)
+        };
+        let near = |model: f64, counted: f64| assert!((model / counted - 1.0).abs() < 0.03, "{model}, {counted}");
+        near(BUTTERFLY[0] * 64.0, butterfly("doubles", "fp64"));
+        near(BUTTERFLY[1] * 128.0, butterfly("words", "all"));
+        near(PASS[1] * 128.0, count("words", "multiply_add", "all") / 2.0);
     }
 
     #[test]

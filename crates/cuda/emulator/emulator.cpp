@@ -1,8 +1,11 @@
 // The emulator's scheduler, and the kernels compiled for the host: one translation unit.
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
+#include <map>
+#include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
@@ -95,6 +98,8 @@ void beyond_shared(uint64_t word) {
 }
 void misaligned(const void* at, unsigned bytes) { fault("address %p is no multiple of %u, and %u bytes are there at a time", at, bytes, bytes); }
 
+void device_race(const void* at, const char* what) { fault("a race in device memory: %s, address %p", what, at); }
+
 static void to_main() {
   Run& r = run();
   Fiber& f = r.fibers[r.thread.x];
@@ -129,7 +134,7 @@ static void run_block(Run& r, std::vector<unsigned>& order) {
     f.at = top;
   }
   if (r.words) std::memset(r.shared, 0xAD, r.words * 8);
-  r.epoch++;
+  r.began = ++r.epoch;
   for (unsigned live = r.threads.x; live;) {
     r.shuffle(order);
     unsigned ended = 0;
@@ -200,6 +205,9 @@ extern "C" int sudare_emulator_launch(const char* name, const unsigned grid[3], 
   for (unsigned i = 0; i < threads; i++) order[i] = i;
   for (uint64_t i = 0; i < count; i++) blocks[i] = unsigned(i);
   r.shuffle(blocks);
+  // A launch has fewer than 2^28 barriers, those of all its blocks together.
+  static std::atomic<uint64_t> launches{0};
+  r.launch = r.epoch = ++launches << 28;
   state = &r;
   if (sigsetjmp(r.out, 1)) {
     r.main_stack.entered();
@@ -215,22 +223,57 @@ extern "C" int sudare_emulator_launch(const char* name, const unsigned grid[3], 
   return 0;
 }
 
-// Device memory: `bytes` that end where mapped memory ends, filled with rubbish; null if there is no memory.
-static size_t span(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096 + 2 * 4096; }
+// Device memory: `bytes` that end where mapped memory ends, filled with rubbish; null if there is no memory. What is freed is
+// mapped no more until as much is asked for again.
+namespace emulator {
+static char* reserve(uint64_t bytes) {
+  void* at = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) std::perror("the emulator's range of addresses"), std::abort();
+  return static_cast<char*>(at);
+}
+const Range range = {reserve(RANGE), reinterpret_cast<Touched*>(reserve(RANGE / 8 * sizeof(Touched)))};
+static std::mutex spans;
+static std::map<uint64_t, std::vector<char*>> unused;
+static uint64_t given = 0;
+
+static uint64_t span(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096 + 2 * 4096; }
+// Memory and its shadow, from the first page to that before the last.
+static bool allow(char* first, uint64_t inside) {
+  return !mprotect(first, inside, PROT_READ | PROT_WRITE) &&
+         !mprotect(touched(reinterpret_cast<u64*>(first)), inside / 8 * sizeof(Touched), PROT_READ | PROT_WRITE);
+}
+static void forbid(void* first, uint64_t bytes) {
+  if (mmap(first, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) std::abort();
+}
+}  // namespace emulator
 extern "C" void* sudare_emulator_allocate(uint64_t bytes) {
-  char* p = static_cast<char*>(mmap(nullptr, span(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (p == MAP_FAILED) return nullptr;
-  const size_t inside = span(bytes) - 2 * 4096;
-  if (mprotect(p + 4096, inside, PROT_READ | PROT_WRITE)) {
-    munmap(p, span(bytes));
-    return nullptr;
+  using namespace emulator;
+  const uint64_t all = span(bytes), inside = all - 2 * 4096;
+  char* p;
+  {
+    std::lock_guard<std::mutex> held(spans);
+    std::vector<char*>& same = unused[all];
+    if (same.empty()) {
+      if (RANGE - given < all) return nullptr;
+      p = range.memory + given;
+      given += all;
+    } else {
+      p = same.back();
+      same.pop_back();
+    }
   }
+  if (!allow(p + 4096, inside)) return nullptr;
   std::memset(p + 4096, 0xAD, inside);
   return p + 4096 + inside - (bytes + 15) / 16 * 16;
 }
-extern "C" void sudare_emulator_free(void* p, uint64_t bytes) {
-  char* end = static_cast<char*>(p) + (bytes + 15) / 16 * 16;
-  munmap(end + 4096 - span(bytes), span(bytes));
+extern "C" void sudare_emulator_free(void* at, uint64_t bytes) {
+  using namespace emulator;
+  const uint64_t all = span(bytes), inside = all - 2 * 4096;
+  char* first = static_cast<char*>(at) + (bytes + 15) / 16 * 16 - inside;
+  forbid(first, inside);
+  forbid(touched(reinterpret_cast<u64*>(first)), inside / 8 * sizeof(Touched));
+  std::lock_guard<std::mutex> held(spans);
+  unused[all].push_back(first - 4096);
 }
 // The kernels' names, one after the other: the number of them, or the name of one.
 extern "C" uint64_t sudare_emulator_kernels(uint64_t at, const char** name) {

@@ -5,6 +5,8 @@
 //    who read and wrote each word since the last barrier: two threads that touch a word without a barrier between
 //    them, one of them writing, are a fault, whatever order they ran in;
 //  - device memory ends where a buffer ends: what lies beyond is not mapped, and touching it is a fault;
+//  - every word of a polynomial in device memory remembers who read and wrote it in this launch: two blocks, or two
+//    threads of a block without a barrier between them, that touch a word, one of them writing, are a fault;
 //  - an access of 16 bytes at no multiple of 16 is a fault;
 //  - a barrier that some threads of a block never reach is a fault;
 //  - a kernel started with other threads or arguments than it was written for is a fault.
@@ -43,19 +45,63 @@ struct Entry {
 };
 // The accesses to a word of shared memory since the last barrier.
 struct Shadow { uint64_t written = 0, read = 0; uint16_t writer = 0, reader = 0; };
+// The same of a word of device memory in the last launch that touched it, and who read it first.
+struct Touched { uint64_t written, read, read_first; uint16_t writer, reader; };
 struct State {
   Index block, threads, thread;
   uint64_t* shared;
   Shadow* shadow;
   uint64_t words;       // of shared memory
-  uint64_t epoch;       // rises at each barrier
+  uint64_t epoch;       // rises at each barrier, and from launch to launch
+  uint64_t launch, began;   // what it was when the launch and the block began
 };
 extern thread_local State* state;
+constexpr uint16_t MANY = 0xFFFF;
 void barrier();
 [[noreturn]] void race(uint64_t word, const char* what, unsigned other);
 [[noreturn]] void beyond_shared(uint64_t word);
 [[noreturn]] void misaligned(const void* at, unsigned bytes);
-constexpr uint16_t MANY = 0xFFFF;
+[[noreturn]] void device_race(const void* at, const char* what);
+// Device memory is within one range of addresses, and its shadow within another.
+constexpr uint64_t RANGE = uint64_t(1) << 40;
+struct Range { char* memory; Touched* shadow; };
+extern const Range range;
+inline Touched* touched(const u64* p) {
+  const uint64_t at = uint64_t(reinterpret_cast<const char*>(p) - range.memory);
+  return at < RANGE ? range.shadow + at / 8 : nullptr;
+}
+inline u64 read_device(const u64* p) {
+  const u64 value = *static_cast<const volatile u64*>(p);   // a fault names this address, not the shadow's
+  Touched* w = touched(p);
+  if (!w) return value;
+  const State& s = *state;
+  const uint16_t me = uint16_t(s.thread.x);
+  if (w->written >= s.launch) {
+    if (w->written < s.began) device_race(p, "reads what another block wrote");
+    if (w->written == s.epoch && w->writer != me) device_race(p, "reads what another thread wrote");
+  }
+  if (w->read < s.launch) w->read_first = s.epoch;
+  w->reader = w->read == s.epoch && w->reader != me ? MANY : me;
+  w->read = s.epoch;
+  return value;
+}
+inline void write_device(u64* p, u64 value) {
+  *static_cast<volatile u64*>(p) = value;
+  Touched* w = touched(p);
+  if (!w) return;
+  const State& s = *state;
+  const uint16_t me = uint16_t(s.thread.x);
+  if (w->written >= s.launch) {
+    if (w->written < s.began) device_race(p, "writes over what another block wrote");
+    if (w->written == s.epoch && w->writer != me) device_race(p, "writes over what another thread wrote");
+  }
+  if (w->read >= s.launch) {
+    if (w->read_first < s.began) device_race(p, "writes over what another block reads");
+    if (w->read == s.epoch && w->reader != me) device_race(p, "writes over what another thread reads");
+  }
+  w->written = s.epoch;
+  w->writer = me;
+}
 inline uint64_t read_shared(uint64_t at) {
   State& s = *state;
   if (at >= s.words) beyond_shared(at);
@@ -89,6 +135,28 @@ struct Shared {
   Word operator[](u64 i) const { return Word{first + i}; }
   Shared operator+(u64 i) const { return Shared{first + i}; }
 };
+
+struct In {
+  const u64* at;
+  In(const u64* at) : at(at) {}
+  u64 operator[](u64 i) const { return emulator::read_device(at + i); }
+  In operator+(u64 i) const { return In(at + i); }
+  In& operator+=(u64 i) { at += i; return *this; }
+};
+struct Out {
+  u64* at;
+  Out(u64* at) : at(at) {}
+  operator In() const { return In(at); }
+  struct Word {
+    u64* at;
+    void operator=(u64 value) const { emulator::write_device(at, value); }
+  };
+  Word operator[](u64 i) const { return Word{at + i}; }
+  Out operator+(u64 i) const { return Out(at + i); }
+  Out& operator+=(u64 i) { at += i; return *this; }
+};
+inline Two load_two(In p) { ALIGNED(p.at, 16); return Two{p[0], p[1]}; }
+inline void store_two(Out p, u64 x, u64 y) { ALIGNED(p.at, 16); p[0] = x; p[1] = y; }
 
 // The intrinsics that kernels use. Those of doubles never contract (-ffp-contract=off).
 inline double as_double(u64 x) { double d; std::memcpy(&d, &x, 8); return d; }

@@ -29,6 +29,17 @@ D u64 reduce_wide(u64 high, u64 low, const Prime& p) {
   return fold(low - estimate * p.q, p.q);
 }
 
+// A sum of products of residues of up to 61 bits, reduced at the end; at most 2^6 products and a residue.
+struct Wide {
+  u64 high, low;
+  D void add(u64 y, u64 w) {
+    const u64 x = y * w;
+    low += x;
+    high += mul_high(y, w) + (low < x);
+  }
+  D u64 modulo(const Prime& p) const { return reduce_wide(high, low, p); }
+};
+
 // x * w mod q in [0, 2q) for any word x, with the quotient of w (Shoup).
 D u64 shoup(u64 x, u64 w, u64 quotient, u64 q) { return x * w - mul_high(x, quotient) * q; }
 
@@ -141,9 +152,13 @@ struct U64 {
 };
 
 // Runs a statement with A the family of prime p: all threads of a block work modulo one prime.
+#ifdef ONLY_FAMILY   // to count the instructions of one
+#define BY_FAMILY(p, ...) do { typedef ONLY_FAMILY A; __VA_ARGS__; } while (0)
+#else
 #define BY_FAMILY(p, ...) \
   do { \
     if ((p).family == 0) { typedef F64<48> A; __VA_ARGS__; } \
     else if ((p).family == 1) { typedef F64<50> A; __VA_ARGS__; } \
     else { typedef U64 A; __VA_ARGS__; } \
   } while (0)
+#endif

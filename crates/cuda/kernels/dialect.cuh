@@ -2,6 +2,8 @@
 #pragma once
 typedef unsigned long long u64;
 typedef unsigned u32;
+// Two neighbouring words: one access of 16 bytes.
+struct alignas(16) Two { u64 x, y; };
 
 #ifdef __CUDACC__
 #define D __device__ __forceinline__
@@ -14,8 +16,11 @@ typedef unsigned u32;
 typedef u64* Shared;
 #define SHARED(name) extern __shared__ __align__(16) u64 shared_words_[]; Shared name = shared_words_
 #define BARRIER() __syncthreads()
-// A card faults at an access that is not at a multiple of its size; the emulator says so.
-#define ALIGNED(p, bytes) ((void)0)
+// Words of polynomials in device memory; the emulator remembers who touched each.
+typedef const u64* In;
+typedef u64* Out;
+D Two load_two(In p) { return *reinterpret_cast<const Two*>(p); }
+D void store_two(Out p, u64 x, u64 y) { *reinterpret_cast<Two*>(p) = Two{x, y}; }
 // The same number, of which the compiler does not know that: what follows from it is worked out where it is needed,
 // and not kept in registers through a loop.
 #define FRESH(number) asm volatile("" : "+r"(number))
@@ -27,11 +32,6 @@ D u32 reverse_bits(u32 x) { return __brev(x); }
 #else
 #include "../emulator/emulator.h"
 #endif
-
-// Two neighbouring words: one access of 16 bytes.
-struct alignas(16) Two { u64 x, y; };
-D Two load_two(const u64* p) { ALIGNED(p, 16); return *reinterpret_cast<const Two*>(p); }
-D void store_two(u64* p, u64 x, u64 y) { ALIGNED(p, 16); *reinterpret_cast<Two*>(p) = Two{x, y}; }
 
 // Reads what no thread of the launch writes.
 #ifdef __CUDACC__
@@ -49,7 +49,7 @@ struct Rows {
   u64* base;
   u64 stride;
   u32 first, step;
-  D u64* at(u64 i) const {
+  D Out at(u64 i) const {
     i = first + i * step;
     return table ? table[i] : base + i * stride;
   }

@@ -48,7 +48,7 @@ KERNEL(256, 4, multiply_add, Elementwise) {
   const u64 i = at.polynomial;
   const Prime p = g.primes[blockIdx.y];
   const Two x = load_two(g.a.at(i) + at.word), y = load_two(g.b.at(i) + at.word);
-  u64* out = g.out.at(i) + at.word;
+  const Out out = g.out.at(i) + at.word;
   const Two z = load_two(out);
   store_two(out, fold(mul_mod(x.x, y.x, p) + z.x, p.q), fold(mul_mod(x.y, y.y, p) + z.y, p.q));
 }
@@ -71,6 +71,58 @@ KERNEL(256, 3, tensor, Elementwise) {
   store_two(g.out.at(3 * i + 2) + at.word, mul_mod(a1.x, b1.x, p), mul_mod(a1.y, b1.y, p));
 }
 
+// Sums of products: item i is the sum of terms i * terms .. (i + 1) * terms - 1 of a and b, read once each; sums stay in registers.
+struct Dot {
+  Rows a, b, out;
+  const Prime* primes;
+  u32 log_n, terms;
+  u64 parts;   // of an item of a, where b's have one
+};
+// A sum of 2^6 products is brought below q.
+D void settle(Wide* sum, u32 products, u32 before, const Prime& p) {
+  if ((products & 63) < before) { UNROLL for (int h = 0; h < 2; h++) sum[h] = Wide{0, sum[h].modulo(p)}; }
+}
+// Of ciphertexts: two polynomials to an item of a and b, three of out. Grid (items * N / 512, limbs), 256 threads.
+KERNEL(256, 3, dot, Dot) {
+  const Place at = place(g.log_n);
+  const Prime p = g.primes[blockIdx.y];
+  Wide first[2] = {}, middle[2] = {}, last[2] = {};
+  ROLLED for (u32 t = 0; t < g.terms; t++) {
+    const u64 i = 2 * (at.polynomial * g.terms + t);
+    const Two a0 = load_two(g.a.at(i) + at.word), a1 = load_two(g.a.at(i + 1) + at.word);
+    const Two b0 = load_two(g.b.at(i) + at.word), b1 = load_two(g.b.at(i + 1) + at.word);
+    first[0].add(a0.x, b0.x);
+    first[1].add(a0.y, b0.y);
+    middle[0].add(a0.x, b1.x);
+    middle[1].add(a0.y, b1.y);
+    middle[0].add(a1.x, b0.x);
+    middle[1].add(a1.y, b0.y);
+    last[0].add(a1.x, b1.x);
+    last[1].add(a1.y, b1.y);
+    settle(first, t + 1, 1, p);
+    settle(middle, 2 * t + 2, 2, p);
+    settle(last, t + 1, 1, p);
+  }
+  store_two(g.out.at(3 * at.polynomial) + at.word, first[0].modulo(p), first[1].modulo(p));
+  store_two(g.out.at(3 * at.polynomial + 1) + at.word, middle[0].modulo(p), middle[1].modulo(p));
+  store_two(g.out.at(3 * at.polynomial + 2) + at.word, last[0].modulo(p), last[1].modulo(p));
+}
+// Of ciphertexts and polynomials: each part of an item times one polynomial. Grid (polynomials * N / 512, limbs), 256 threads.
+KERNEL(256, 4, dot_plain, Dot) {
+  const Place at = place(g.log_n);
+  const Prime p = g.primes[blockIdx.y];
+  const u64 item = at.polynomial / g.parts, part = at.polynomial - item * g.parts;
+  Wide sum[2] = {};
+  ROLLED for (u32 t = 0; t < g.terms; t++) {
+    const u64 i = item * g.terms + t;
+    const Two x = load_two(g.a.at(i * g.parts + part) + at.word), y = load_two(g.b.at(i) + at.word);
+    sum[0].add(x.x, y.x);
+    sum[1].add(x.y, y.y);
+    settle(sum, t + 1, 1, p);
+  }
+  store_two(g.out.at(at.polynomial) + at.word, sum[0].modulo(p), sum[1].modulo(p));
+}
+
 // An automorphism X -> X^element. Value i of the evaluation form is that at psi^e, e = exponent(i).
 D u32 transposed(u32 i) { return (i & ~63u) | ((i & 7) << 3) | ((i >> 3) & 7); }
 D u32 exponent(u32 i, u32 log_n) { return 2 * (reverse_bits(transposed(i)) >> (32 - log_n)) + 1; }
@@ -86,8 +138,8 @@ struct Permutation {
 KERNEL(256, 4, permute_values, Permutation) {
   const Place at = place(g.log_n);
   const u64 row = (u64)blockIdx.y << g.log_n, q = g.primes[blockIdx.y].q;
-  const u64* in = g.in.at(at.polynomial) + row;
-  u64* out = g.out.at(at.polynomial) + at.word;
+  const In in = g.in.at(at.polynomial) + row;
+  const Out out = g.out.at(at.polynomial) + at.word;
   const u32 i = (u32)(at.word - row);
   u64 x = in[index_of(g.element * exponent(i, g.log_n), g.log_n)], y = in[index_of(g.element * exponent(i + 1, g.log_n), g.log_n)];
   if (g.accumulate) {
@@ -102,7 +154,7 @@ KERNEL(256, 4, permute_values, Permutation) {
 KERNEL(256, 4, permute_coefficients, Permutation) {
   const Place at = place(g.log_n);
   const u64 row = (u64)blockIdx.y << g.log_n, q = g.primes[blockIdx.y].q;
-  const u64* in = g.in.at(at.polynomial) + row;
+  const In in = g.in.at(at.polynomial) + row;
   const u32 i = (u32)(at.word - row), n = 1u << g.log_n;
   u64 x[2];
   UNROLL for (u32 k = 0; k < 2; k++) {

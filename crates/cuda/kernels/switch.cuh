@@ -18,7 +18,7 @@ struct Start {
   u32 first;
   u32 product;           // whether there is a b
 };
-template <class A, int L> D void start_values(typename A::T* x, const u64* a, const u64* b, u32 product, const Prime& p) {
+template <class A, int L> D void start_values(typename A::T* x, In a, In b, u32 product, const Prime& p) {
   UNROLL for (int c = 0; c < 8; c++) {
     const Two u = load_two(a + 8 * c);
     x[c] = A::load(u.x);
@@ -34,9 +34,9 @@ template <int L> D void start(const Start& g, Shared s) {
   const Prime p = g.primes[blockIdx.z];
   const int t = threadIdx.x, part = blockIdx.y;
   const u64 in_part = ((u64)part << L) + neighbours(t), row = (u64)(g.first + blockIdx.z) << (L + COLUMN_LAYERS);
-  const u64* a = g.a.at(blockIdx.x) + row + in_part;
-  const u64* b = g.product ? g.b.at(blockIdx.x) + row + in_part : a;
-  u64* out = g.out.at(blockIdx.x) + ((u64)blockIdx.z << (L + COLUMN_LAYERS)) + ((u64)part << L);
+  const In a = g.a.at(blockIdx.x) + row + in_part;
+  const In b = g.product ? g.b.at(blockIdx.x) + row + in_part : a;
+  const Out out = g.out.at(blockIdx.x) + ((u64)blockIdx.z << (L + COLUMN_LAYERS)) + ((u64)part << L);
   BY_FAMILY(p,
     typename A::T x[16];
     start_values<A, L>(x, a, b, g.product, p);
@@ -81,16 +81,6 @@ struct Halves {
     return reduce_wide(upper + (words < low), words, p);
   }
 };
-// The same for any words of up to 61 bits; at most 2^6 terms.
-struct Wide {
-  u64 high, low;
-  D void add(u64 y, u64 w) {
-    const u64 x = y * w;
-    low += x;
-    high += mul_high(y, w) + (low < x);
-  }
-  D u64 modulo(const Prime& p) const { return reduce_wide(high, low, p); }
-};
 // Target j of four columns: values k .. k + 3 of this thread.
 template <class Sum> D void combine(u64* out, Shared y, const u64* w, const u64* v, u32 count, const Prime& p) {
   Sum sum[4];
@@ -104,19 +94,24 @@ template <class Sum> D void combine(u64* out, Shared y, const u64* w, const u64*
   }
   UNROLL for (int k = 0; k < 4; k++) out[k] = sum[k].modulo(p);
 }
+// The same of one source, whose weight is one: y, plus -q where v is one.
+D u64 of_one(u64 y, u64 v, u64 minus_q, const Prime& p) {
+  const u64 x = fold(y - mul_high(y, p.ratio_high) * p.q, p.q);   // the quotient is short by less than 2
+  return fold(x + (v ? minus_q : 0), p.q);
+}
 // Grid (items, N/16/threads, conversions); shared: 16 words a source and thread.
 KERNEL(128, 3, lift, Lift) {
   SHARED(s);
   const Conversion c = g.conversions[blockIdx.z];
   const u32 t = threadIdx.x, l = g.log_n - COLUMN_LAYERS;
   const u64 column = blockIdx.y * blockDim.x + t;
-  const u64* from = g.in.at(blockIdx.x) + column;
-  u64* to = g.out.at(blockIdx.x) + column;
+  const In from = g.in.at(blockIdx.x) + column;
+  const Out to = g.out.at(blockIdx.x) + column;
   double quotient[16];
   UNROLL for (int k = 0; k < 16; k++) quotient[k] = 0.0;
   for (u32 i = 0; i < c.count; i++) {
     const Prime p = g.primes[c.source_prime[i]];
-    const u64* row = from + ((u64)c.source[i] << g.log_n);
+    const In row = from + ((u64)c.source[i] << g.log_n);
     const Factor hat = c.hat[i];
     BY_FAMILY(p,
       typename A::T x[16];
@@ -141,11 +136,15 @@ KERNEL(128, 3, lift, Lift) {
   for (u32 j = 0; j < c.targets; j++) {
     const Prime p = g.primes[c.target_prime[j]];
     const u64* w = c.weights + (u64)j * (c.count + 1);
-    u64* row = to + ((u64)c.target[j] << g.log_n);
+    const Out row = to + ((u64)c.target[j] << g.log_n);
     u64 x[16];
-    UNROLL for (int k = 0; k < 16; k += 4) {
-      if (c.narrow) combine<Halves>(x + k, s + (k * blockDim.x + t), w, v + k, c.count, p);
-      else combine<Wide>(x + k, s + (k * blockDim.x + t), w, v + k, c.count, p);
+    if (c.count == 1) {
+      UNROLL for (int k = 0; k < 16; k++) x[k] = of_one(s[k * blockDim.x + t], v[k], w[1], p);
+    } else {
+      UNROLL for (int k = 0; k < 16; k += 4) {
+        if (c.narrow) combine<Halves>(x + k, s + (k * blockDim.x + t), w, v + k, c.count, p);
+        else combine<Wide>(x + k, s + (k * blockDim.x + t), w, v + k, c.count, p);
+      }
     }
     if (g.words) {
       UNROLL for (int k = 0; k < 16; k++) row[(u64)k << l] = x[k];
@@ -182,7 +181,7 @@ template <class A, int L> D void switch_part(const Switch& g, const Prime& p, Sh
   const Shared sum0 = s + exchange_words(L), sum1 = sum0 + (1 << L);   // value k at k * THREADS + t
   const bool data = e < g.limbs;
   // Addresses are looked up where they are needed: registers are what this kernel is short of.
-  const u64 *c0 = 0, *c1 = 0, *d0 = 0, *d1 = 0;
+  In c0 = nullptr, c1 = nullptr, d0 = nullptr, d1 = nullptr;
   if (data && g.product) {
     c0 = g.a0.at(item) + row;
     c1 = g.a1.at(item) + row;
@@ -222,7 +221,7 @@ template <class A, int L> D void switch_part(const Switch& g, const Prime& p, Sh
   bool exchanged = false;
   for (u32 j = 0; j < g.digits; j++) {
     if (data && e / g.digit == j) {                  // the digit's own primes: the values themselves
-      const u64* c = g.a1.at(item) + row;
+      const In c = g.a1.at(item) + row;
       start_values<A, L>(x, c, g.product ? g.b1.at(item) + row : c, g.product, p);
     } else {
       load_first<A, L>(x, g.raised.at((item * g.digits + j) * g.count + e) + ((u32)part << L), t);
@@ -249,7 +248,7 @@ template <class A, int L> D void switch_part(const Switch& g, const Prime& p, Sh
     const Shared sum = (h ? sum1 : sum0) + thread;
     UNROLL for (int k = 0; k < 16; k++) x[k] = A::settle(A::raw(sum[k * THREADS]), p);
     if (e < g.kept) {
-      u64* out = g.sums.at((item * 2 + h) * g.kept + e) + near;
+      const Out out = g.sums.at((item * 2 + h) * g.kept + e) + near;
       UNROLL for (int c = 0; c < 8; c++) store_two(out + 8 * c, A::store(x[c], p), A::store(x[c + 8], p));
     } else {
       if (h) BARRIER();                              // the first half's exchange is read; the digits' ended where this starts
@@ -278,9 +277,9 @@ template <int L> D void divide(const Divide& g, Shared s) {
   const Factor w = g.factors[blockIdx.z];
   const int t = threadIdx.x, part = blockIdx.y;
   const u64 row = (u64)blockIdx.z << LOG_N, in_row = ((u64)part << L) + neighbours(t);
-  const u64* lowered = g.lowered.at(blockIdx.x) + row + ((u64)part << L);
-  const u64* sums = g.sums.at(blockIdx.x) + row + in_row;
-  u64* out = g.out.at(blockIdx.x) + row;
+  const In lowered = g.lowered.at(blockIdx.x) + row + ((u64)part << L);
+  const In sums = g.sums.at(blockIdx.x) + row + in_row;
+  const Out out = g.out.at(blockIdx.x) + row;
   BY_FAMILY(p,
     typename A::T x[16];
     load_first<A, L>(x, lowered, t);

@@ -122,14 +122,14 @@ template <class A, int L, int P = Plan<L>::passes - 1> D void part_inverse(typen
   }
 }
 // A thread's values in the places of the first pass, as the family has them.
-template <class A, int L> D void load_first(typename A::T* x, const u64* row, int t) {
+template <class A, int L> D void load_first(typename A::T* x, In row, int t) {
   typedef Pass<L, 0> Q;
   row += (u32)Q::first(t);
   UNROLL for (int i = 0; i < Q::GROUPS; i++) {
     UNROLL for (int k = 0; k < (1 << Q::R); k++) x[(i << Q::R) + k] = A::raw(row[Q::after(i, k)]);
   }
 }
-template <class A, int L> D void store_first(u64* row, const typename A::T* x, int t) {
+template <class A, int L> D void store_first(Out row, const typename A::T* x, int t) {
   typedef Pass<L, 0> Q;
   row += (u32)Q::first(t);
   UNROLL for (int i = 0; i < Q::GROUPS; i++) {
@@ -150,8 +150,8 @@ KERNEL(128, 2, columns_forward, Transform) {
   const Prime p = g.primes[blockIdx.z];
   const int l = g.log_n - COLUMN_LAYERS;
   const u64 at = ((u64)blockIdx.z << g.log_n) + blockIdx.y * blockDim.x + threadIdx.x;
-  const u64* in = g.in.at(blockIdx.x) + at;
-  u64* out = g.out.at(blockIdx.x) + at;
+  const In in = g.in.at(blockIdx.x) + at;
+  const Out out = g.out.at(blockIdx.x) + at;
   BY_FAMILY(p,
     typename A::T x[16];
     UNROLL for (int k = 0; k < 16; k++) x[k] = A::load(in[(u64)k << l]);
@@ -163,8 +163,8 @@ KERNEL(128, 2, columns_inverse, Transform) {
   const Prime p = g.primes[blockIdx.z];
   const int l = g.log_n - COLUMN_LAYERS;
   const u64 at = ((u64)blockIdx.z << g.log_n) + blockIdx.y * blockDim.x + threadIdx.x;
-  const u64* in = g.in.at(blockIdx.x) + at;
-  u64* out = g.out.at(blockIdx.x) + at;
+  const In in = g.in.at(blockIdx.x) + at;
+  const Out out = g.out.at(blockIdx.x) + at;
   const Factor n_inverse = {p.n_inverse, p.n_inverse_quotient, p.fn_inverse};
   BY_FAMILY(p,
     typename A::T x[16];
@@ -177,8 +177,8 @@ template <int L> D void parts_forward(const Transform& g, Shared s) {
   const Prime p = g.primes[blockIdx.z];
   const int t = threadIdx.x, part = blockIdx.y;
   const u64 at = ((u64)blockIdx.z << (L + COLUMN_LAYERS)) + ((u64)part << L);
-  const u64* in = g.in.at(blockIdx.x) + at;
-  u64* out = g.out.at(blockIdx.x) + at + neighbours(t);
+  const In in = g.in.at(blockIdx.x) + at;
+  const Out out = g.out.at(blockIdx.x) + at + neighbours(t);
   BY_FAMILY(p,
     typename A::T x[16];
     load_first<A, L>(x, in, t);

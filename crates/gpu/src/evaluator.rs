@@ -156,16 +156,13 @@ impl Evaluator {
     }
 
     fn sum_of_products(&self, a: &[&Ciphertexts], b: &[&Ciphertexts], level: usize) -> Result<Batch<Eval>> {
-        let mut sum: Option<Batch<Eval>> = None;
-        for (a, b) in a.iter().zip(b) {
-            let product = self.dropped(a, level)?.parts().tensor(self.dropped(b, level)?.parts())?;
-            sum = Some(match sum {
-                Some(sum) => sum.add(&product)?,
-                None => product,
-            });
+        let down = |side: &[&Ciphertexts]| side.iter().map(|c| self.dropped(c, level)).collect::<Result<Vec<_>>>();
+        let (a, b) = (down(a)?, down(b)?);
+        if let ([a], [b]) = (a.as_slice(), b.as_slice()) {
+            return Ok(a.parts().tensor(b.parts())?);
         }
-        let none = RlweError::Operands { operation: "product", left: 0, right: 0 };
-        Ok(sum.ok_or(none)?)
+        let [a, b]: [Vec<&Batch<Eval>>; 2] = [&a, &b].map(|side| side.iter().map(Ciphertexts::parts).collect());
+        Ok(Batch::dot(&a, &b)?)
     }
 
     /// What switches at a level.
@@ -292,16 +289,12 @@ impl Evaluator {
         let babies = self.babies(tables, a, steps)?;
         let mut total: Option<Batch<Eval>> = None;
         for (giant, rows) in steps.giants.iter().zip(rows) {
-            let mut here: Option<Batch<Eval>> = None;
-            for (baby, row) in giant.babies.iter().zip(rows) {
-                let row = row.at(self.params(), a.level())?;
-                let term = babies[*baby].mul(&self.polynomial(&row, a.len())?.repeated(2)?)?;
-                here = Some(match here {
-                    Some(sum) => sum.add(&term)?,
-                    None => term,
-                });
+            let mut diagonals = Vec::with_capacity(rows.len());
+            for row in rows {
+                diagonals.push(self.polynomial(&row.at(self.params(), a.level())?, a.len())?);
             }
-            let here = here.ok_or(RlweError::Internal { what: "a giant step without a diagonal" })?;
+            let babies: Vec<&Batch<Eval>> = giant.babies.iter().map(|baby| &babies[*baby]).collect();
+            let here = Batch::dot_plain(&babies, &diagonals.iter().collect::<Vec<_>>())?;
             total = Some(match (total, giant.turn, steps.chained) {
                 (None, 1, _) | (None, _, true) => here,
                 (None, turn, false) => self.turned(tables, &here, turn)?,
@@ -339,9 +332,14 @@ impl Evaluator {
             let products = self.sum_of_products(&a, &b, level)?;
             total = Some(if sum.factor == 1 { products } else { products.mul_integer(sum.factor as i64)? });
         }
-        for (a, row) in &sum.multiples {
-            let row = self.polynomial(&row.at(self.params(), level)?, like.len())?.repeated(2)?;
-            let term = self.dropped(a, level)?.parts().mul(&row)?;
+        if !sum.multiples.is_empty() {
+            let (mut values, mut rows) = (Vec::new(), Vec::new());
+            for (a, row) in &sum.multiples {
+                values.push(self.dropped(a, level)?);
+                rows.push(self.polynomial(&row.at(self.params(), level)?, like.len())?);
+            }
+            let values: Vec<_> = values.iter().map(Ciphertexts::parts).collect();
+            let term = Batch::dot_plain(&values, &rows.iter().collect::<Vec<_>>())?;
             total = Some(match total {
                 Some(sum) if sum.parts() > 2 => sum.with_first(&sum.parts_of(0..2)?.add(&term)?)?,
                 Some(sum) => sum.add(&term)?,

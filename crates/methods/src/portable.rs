@@ -13,7 +13,7 @@ use sudare_rlwe::{Backend, Shaped};
 /// A product that is written in the evaluator's operations alone.
 pub trait Portable: ProductPlan {
     /// What multiplication needs besides operands, as a backend keeps it.
-    type Tables<B: Backend>;
+    type Tables<B: Backend>: Send + Sync;
 
     /// Makes what multiplication needs.
     ///
@@ -42,6 +42,23 @@ pub trait Portable: ProductPlan {
     fn reading(&self) -> Reading {
         Reading::Slots { summed: 1 }
     }
+}
+
+/// A product on a backend, with what it needs there: it multiplies left by right operands that are where the evaluator works, and
+/// leaves the result there. It fails as [`Portable::multiply`], and as the backend does.
+pub type ProductOn<B> = Box<
+    dyn Fn(&Evaluator<B>, &[CiphertextOf<B>], &[CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, MatrixError>
+        + Send
+        + Sync,
+>;
+
+/// The steps of a product with the tables of a backend.
+pub(crate) fn on<P: Portable + 'static, B: Backend + 'static>(
+    product: P,
+    e: &Evaluator<B>,
+) -> Result<ProductOn<B>, MatrixError> {
+    let tables = product.tables(e)?;
+    Ok(Box::new(move |e, left, right| product.multiply(e, &tables, left.into(), right.into())))
 }
 
 /// How elements of a result are read from what is decrypted.

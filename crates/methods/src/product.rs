@@ -2,7 +2,6 @@
 
 use crate::blocked::Blocked;
 use crate::error::MatrixError;
-use crate::products::OnBackends;
 use crate::sizing::sent_bytes;
 use serde::{Deserialize, Serialize};
 use sudare_expr::{Matrix, Operand, Shape};
@@ -127,11 +126,6 @@ pub trait Product: Send + Sync {
 
     /// The same by blocks that are multiplied and summed one by one, if the method has them.
     fn blocked(&self) -> Option<&dyn Blocked> {
-        None
-    }
-
-    /// The same on any backend, if the method has no more than operands there.
-    fn on_backends(&self) -> Option<OnBackends<'_>> {
         None
     }
 

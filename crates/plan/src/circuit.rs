@@ -25,11 +25,11 @@ use sudare_methods::product::KeyDemand;
 use sudare_methods::slots::common::check_count;
 use sudare_methods::tables::Tables;
 use sudare_methods::{rounding, sizing};
-use sudare_rlwe::KeyId;
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::security::{Security, max_log_qp};
 use sudare_rlwe::simulated::{Ledger, Simulated};
 use sudare_rlwe::work::Work;
+use sudare_rlwe::{Backend, KeyId};
 
 /// Ciphertexts that are refreshed together: a pair, which takes as much memory as keys do.
 pub const TOGETHER: usize = 2;
@@ -260,6 +260,64 @@ impl CircuitFigures {
     /// Level and scale of a node's value.
     pub(super) fn state(&self, node: usize) -> (usize, f64) {
         (self.nodes[node].level, self.nodes[node].scale)
+    }
+
+    /// What each node needs, as a backend keeps it.
+    pub(super) fn prepared<B: Backend>(&self, e: &Evaluator<B>, expr: &Expr) -> Result<Vec<Prepared<B>>, MatrixError> {
+        let node = |(at, node): (usize, &sudare_expr::Node)| {
+            let level = node.operands.iter().map(|of| self.nodes[*of].level).min().unwrap_or(self.nodes[at].level);
+            Prepared::new(e, expr, &self.graph, at, level)
+        };
+        expr.nodes().iter().enumerate().map(node).collect()
+    }
+
+    /// A node's value from its operands', wherever they are.
+    pub(super) fn value<B: Backend>(
+        &self,
+        goal: &Goal,
+        e: &Evaluator<B>,
+        prepared: &[Prepared<B>],
+        node: usize,
+        operands: &[&[CiphertextOf<B>]],
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        let (expr, graph) = (&goal.expression, &self.graph);
+        let own = &expr.nodes()[node];
+        let sizes: Vec<usize> = own.operands.iter().map(|o| graph.layouts[*o].ciphertexts()).collect();
+        check_count("operands", operands.len(), sizes.len())?;
+        for (given, size) in operands.iter().zip(&sizes) {
+            check_count("ciphertexts", given.len(), size * goal.batch)?;
+        }
+        let (bound, noise) = (expr.info(node).max_abs, self.nodes[node].noise.0);
+        let mut out = Vec::new();
+        for member in 0..goal.batch {
+            let parts = operands.iter().zip(&sizes);
+            let parts: Vec<_> = parts.map(|(all, n)| Batch::from(&all[member * n..(member + 1) * n])).collect();
+            let value = evaluate(e, expr, graph, &prepared[node], node, &parts)?;
+            out.extend(value.into_iter().map(|c| c.settled(bound, noise)));
+        }
+        Ok(out)
+    }
+
+    /// What others take of a node.
+    pub(super) fn refreshed<B: Backend>(
+        &self,
+        goal: &Goal,
+        (e, bootstrapper): (&Evaluator<B>, &Bootstrapper<B>),
+        node: usize,
+        values: Vec<CiphertextOf<B>>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        let Some(refresh) = self.refresh.as_ref().filter(|_| self.after.contains(&node)) else {
+            return Ok(values);
+        };
+        let (max_abs, noise) = (goal.expression.info(node).max_abs, self.nodes[node].noise.1);
+        let values = values.into_iter().map(|c| c.with_bound(max_abs));
+        let values = values.map(|c| refresh.fitted(e, c, max_abs)).collect::<Result<Vec<_>, MatrixError>>()?;
+        let mut out = Vec::with_capacity(values.len());
+        for some in values.chunks(TOGETHER) {
+            let fresh = bootstrapper.refresh_pairs(&some.iter().collect::<Vec<_>>())?;
+            out.extend(fresh.into_iter().map(|c| c.settled(max_abs, noise)));
+        }
+        Ok(out)
     }
 }
 
@@ -500,22 +558,15 @@ impl Circuit {
 
     /// What each node needs, made at the first call.
     fn tables(&self, goal: &Goal) -> Result<&[Prepared<sudare_rlwe::Cpu>], MatrixError> {
-        self.prepared.get(|| self.make_tables(&goal.expression)).map(Vec::as_slice)
+        let params = &self.figures.params;
+        let made =
+            || self.figures.prepared(&Evaluator::new(params, EvalKeys::new(params, KeyId::NONE))?, &goal.expression);
+        self.prepared.get(made).map(Vec::as_slice)
     }
 
     #[cfg(test)]
     pub(super) fn is_prepared(&self) -> bool {
         self.prepared.is_made()
-    }
-
-    fn make_tables(&self, expr: &Expr) -> Result<Vec<Prepared<sudare_rlwe::Cpu>>, MatrixError> {
-        let (params, nodes) = (&self.figures.params, &self.figures.nodes);
-        let e = Evaluator::new(params, EvalKeys::new(params, KeyId::NONE))?;
-        let node = |(at, node): (usize, &sudare_expr::Node)| {
-            let level = node.operands.iter().map(|of| nodes[*of].level).min().unwrap_or(nodes[at].level);
-            Prepared::new(&e, expr, &self.figures.graph, at, level)
-        };
-        expr.nodes().iter().enumerate().map(node).collect()
     }
 }
 
@@ -565,18 +616,7 @@ impl CkksEngine for Circuit {
         node: usize,
         values: Vec<Ciphertext>,
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let Some(refresh) = self.figures.refresh.as_ref().filter(|_| self.figures.after.contains(&node)) else {
-            return Ok(values);
-        };
-        let (max_abs, noise) = (goal.expression.info(node).max_abs, self.figures.nodes[node].noise.1);
-        let values = values.into_iter().map(|c| c.with_bound(max_abs));
-        let values = values.map(|c| refresh.fitted(e, c, max_abs)).collect::<Result<Vec<_>, MatrixError>>()?;
-        let mut out = Vec::with_capacity(values.len());
-        for some in values.chunks(TOGETHER) {
-            let fresh = bootstrapper.refresh_pairs(&some.iter().collect::<Vec<_>>())?;
-            out.extend(fresh.into_iter().map(|c| c.settled(max_abs, noise)));
-        }
-        Ok(out)
+        self.figures.refreshed(goal, (e, bootstrapper), node, values)
     }
 
     fn evaluate(
@@ -586,22 +626,7 @@ impl CkksEngine for Circuit {
         node: usize,
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        let (expr, prepared, graph) = (&goal.expression, &self.tables(goal)?[node], &self.figures.graph);
-        let own = &expr.nodes()[node];
-        let sizes: Vec<usize> = own.operands.iter().map(|o| graph.layouts[*o].ciphertexts()).collect();
-        check_count("operands", operands.len(), sizes.len())?;
-        for (given, size) in operands.iter().zip(&sizes) {
-            check_count("ciphertexts", given.len(), size * goal.batch)?;
-        }
-        let (bound, noise) = (expr.info(node).max_abs, self.figures.nodes[node].noise.0);
-        let mut out = Vec::new();
-        for member in 0..goal.batch {
-            let parts = operands.iter().zip(&sizes);
-            let parts: Vec<_> = parts.map(|(all, n)| Batch::from(&all[member * n..(member + 1) * n])).collect();
-            let value = evaluate(e, expr, graph, prepared, node, &parts)?;
-            out.extend(value.into_iter().map(|c| c.settled(bound, noise)));
-        }
-        Ok(out)
+        self.figures.value(goal, e, self.tables(goal)?, node, operands)
     }
 }
 

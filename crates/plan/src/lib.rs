@@ -31,7 +31,7 @@ pub use place::{Place, Sought};
 pub use planner::Planner;
 pub use product::ProductEngine;
 pub use program::Program;
-pub use program::{CkksEngine, Engine, NodeSize, ProgramFigures, Refreshes};
+pub use program::{CkksEngine, Engine, NodeSize, ProgramFigures, ProgramOn, Refreshes};
 pub use refresh::{RefreshSpec, RefreshWork};
 pub use shared::Opening;
 pub use shown::{OperationLine, number};

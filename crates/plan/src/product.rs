@@ -6,7 +6,7 @@
 //! An input that is added is encrypted, or encoded if the server sees it, as a result lies in ciphertexts, and inverted by
 //! what came before it: sums take no key.
 
-use super::program::{CkksEngine, NodeSize, ProgramFigures, not_on_devices};
+use super::program::{CkksEngine, NodeSize, ProgramFigures};
 use super::{Goal, too_small};
 use sudare_expr::Operand;
 use sudare_expr::product::{Addend, EndedProduct, Prepared};
@@ -17,7 +17,6 @@ use sudare_methods::MatrixError;
 use sudare_methods::portable;
 use sudare_methods::product::{Figures, KeyDemand, Product, ProductPlan};
 use sudare_methods::products::ProductSpec;
-use sudare_ring::{Eval, Poly};
 use sudare_rlwe::Backend;
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::work::Work;
@@ -145,6 +144,31 @@ impl ProductFigures {
         cts.get(before..before + count(&self.roles[role])).ok_or_else(wrong)
     }
 
+    /// A node's value from its operands', wherever they are.
+    pub fn value<B: Backend>(
+        &self,
+        goal: &Goal,
+        evaluator: &Evaluator<B>,
+        node: usize,
+        operands: &[&[CiphertextOf<B>]],
+        multiply: impl FnOnce(&[CiphertextOf<B>], &[CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, MatrixError>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        let addend = self.product.addends.iter().position(|a| a.end == node);
+        match (addend, operands) {
+            (None, [left, right]) if node == self.product.product => {
+                multiply(self.part(0, left)?, self.part(1, right)?)
+            }
+            (Some(addend), [a, b]) => {
+                let left = goal.expression.nodes()[node].operands[0];
+                let (of, added) = if self.product.addends[addend].of.node == left { (b, a) } else { (a, b) };
+                let added = self.part(2 + addend, added)?;
+                Ok(of.iter().zip(added).map(|(x, y)| evaluator.add(x, y)).collect::<Result<_, _>>()?)
+            }
+            // Inputs are encrypted as their role asks, and ends are done to what is decrypted.
+            (_, [of]) => Ok(of.to_vec()),
+            _ => Err(MatrixError::NoPlan { reason: format!("node {node} is not the product") }),
+        }
+    }
     /// The operations from the product to a node.
     fn ends(&self, node: usize) -> Option<&[usize]> {
         if node == self.product.product {
@@ -355,57 +379,6 @@ impl CkksEngine for ProductEngine {
         node: usize,
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.value(goal, evaluator, node, operands, |left, right| self.product.multiply(evaluator, left, right))
-    }
-
-    fn on_backends(&self) -> Result<&ProductEngine, MatrixError> {
-        match self.product.on_backends() {
-            Some(_) => Ok(self),
-            None => Err(not_on_devices(self.product.name())),
-        }
-    }
-}
-
-impl ProductEngine {
-    /// Computes a node from its operands' values on any backend that keeps plaintexts as the processor does.
-    ///
-    /// # Errors
-    /// As [`CkksEngine::evaluate`] and [`CkksEngine::on_backends`], and what the backend refuses.
-    pub fn evaluate_on<B: Backend<Plaintext = Poly<Eval>>>(
-        &self,
-        goal: &Goal,
-        evaluator: &Evaluator<B>,
-        node: usize,
-        operands: &[&[CiphertextOf<B>]],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        let product = self.product.on_backends().ok_or_else(|| not_on_devices(self.product.name()))?;
-        self.value(goal, evaluator, node, operands, |left, right| product.multiply(evaluator, left, right))
-    }
-
-    /// A node's value from its operands', wherever they are.
-    fn value<B: Backend>(
-        &self,
-        goal: &Goal,
-        evaluator: &Evaluator<B>,
-        node: usize,
-        operands: &[&[CiphertextOf<B>]],
-        multiply: impl FnOnce(&[CiphertextOf<B>], &[CiphertextOf<B>]) -> Result<Vec<CiphertextOf<B>>, MatrixError>,
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        let planned = &self.planned;
-        let addend = planned.product.addends.iter().position(|a| a.end == node);
-        match (addend, operands) {
-            (None, [left, right]) if node == planned.product.product => {
-                multiply(planned.part(0, left)?, planned.part(1, right)?)
-            }
-            (Some(addend), [a, b]) => {
-                let left = goal.expression.nodes()[node].operands[0];
-                let (of, added) = if planned.product.addends[addend].of.node == left { (b, a) } else { (a, b) };
-                let added = planned.part(2 + addend, added)?;
-                Ok(of.iter().zip(added).map(|(x, y)| evaluator.add(x, y)).collect::<Result<_, _>>()?)
-            }
-            // Inputs are encrypted as their role asks, and ends are done to what is decrypted.
-            (_, [of]) => Ok(of.to_vec()),
-            _ => Err(MatrixError::NoPlan { reason: format!("node {node} is not the product") }),
-        }
+        self.planned.value(goal, evaluator, node, operands, |left, right| self.product.multiply(evaluator, left, right))
     }
 }

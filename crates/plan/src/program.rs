@@ -1,21 +1,23 @@
 //! How a plan computes its expression.
 
 use super::Goal;
-use super::circuit::{self, Circuit, CircuitSpec};
+use super::circuit::{Circuit, CircuitFigures, CircuitSpec};
 use super::product::{ProductEngine, ProductFigures};
 use super::refresh::RefreshWork;
 use super::statistics::{TableEngine, TableSpec};
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
-use sudare_he::circuits::bootstrapping::{BootstrapLiteral, Bootstrapper};
-use sudare_he::ckks::{self, Ciphertext, Evaluator, Expected, Plaintext};
+use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
+use sudare_he::ckks::{self, Ciphertext, CiphertextOf, Evaluator, Expected, Plaintext};
 use sudare_methods::MatrixError;
+use sudare_methods::circuit::Prepared;
 use sudare_methods::exact::{ArraysPlan, ArraysSpec, ExactEngine, ExactPlan, ExactSpec, IntegerEngine};
+use sudare_methods::portable::ProductOn;
 use sudare_methods::product::{KeyDemand, Product};
-use sudare_methods::products::{Method, ProductSpec};
-use sudare_rlwe::Params;
+use sudare_methods::products::ProductSpec;
 use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::work::Work;
+use sudare_rlwe::{Backend, Params};
 
 /// The computation that was chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -212,23 +214,58 @@ pub trait CkksEngine: Send + Sync {
         node: usize,
         operands: &[&[Ciphertext]],
     ) -> Result<Vec<Ciphertext>, MatrixError>;
-
-    /// The same on any backend that keeps plaintexts as the processor does, if the program is a product by such a method.
-    ///
-    /// # Errors
-    /// [`MatrixError::NotPlanned`] for another program.
-    fn on_backends(&self) -> Result<&ProductEngine, MatrixError> {
-        Err(not_on_devices(self.figures().method()))
-    }
 }
 
-/// The refusal of a program that devices do not run.
-pub(super) fn not_on_devices(method: &str) -> MatrixError {
-    let planned = format!(
-        "this plan is computed by {method}, and a device computes single products by {}; work on the processor",
-        Method::ON_DEVICES.join(", ")
-    );
-    MatrixError::NotPlanned { operation: "computing on a device", planned }
+/// A program on a backend that is not the processor, a GPU's for one, with what it needs there: the same steps.
+pub struct ProgramOn<B: Backend>(Steps<B>);
+
+/// A program whose steps are written once for every backend.
+enum Portable<'p> {
+    Product(&'p ProductSpec),
+    Circuit(&'p CircuitSpec),
+}
+
+enum Steps<B: Backend> {
+    Product(Box<ProductFigures>, ProductOn<B>),
+    Circuit(Box<CircuitFigures>, Vec<Prepared<B>>),
+}
+
+impl<B: Backend> ProgramOn<B> {
+    /// Computes a node from its operands' values, which are where the evaluator works; so is the result.
+    ///
+    /// # Errors
+    /// As [`CkksEngine::evaluate`], and what the backend refuses.
+    pub fn evaluate(
+        &self,
+        goal: &Goal,
+        e: &ckks::Evaluator<B>,
+        node: usize,
+        operands: &[&[CiphertextOf<B>]],
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        match &self.0 {
+            Steps::Product(figures, product) => {
+                figures.value(goal, e, node, operands, |left, right| product(e, left, right))
+            }
+            Steps::Circuit(figures, prepared) => figures.value(goal, e, prepared, node, operands),
+        }
+    }
+
+    /// What others take of a node: its value, with new levels where the program says so.
+    ///
+    /// # Errors
+    /// As [`CkksEngine::refreshed`], and what the backend refuses.
+    pub fn refreshed(
+        &self,
+        goal: &Goal,
+        by: (&ckks::Evaluator<B>, &Bootstrapper<B>),
+        node: usize,
+        values: Vec<CiphertextOf<B>>,
+    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
+        match &self.0 {
+            Steps::Product(..) => Ok(values),
+            Steps::Circuit(figures, _) => figures.refreshed(goal, by, node, values),
+        }
+    }
 }
 
 /// A program under built parameters.
@@ -285,11 +322,48 @@ impl Program {
     pub fn with_figures<T>(&self, goal: &Goal, read: impl FnOnce(&dyn ProgramFigures) -> T) -> Result<T, MatrixError> {
         Ok(match self {
             Self::Product { product } => read(&ProductFigures::new(goal, product)?),
-            Self::Circuit { circuit } => read(&circuit::CircuitFigures::new(goal, circuit)?),
+            Self::Circuit { circuit } => read(&CircuitFigures::new(goal, circuit)?),
             Self::Exact { exact } => read(&ExactPlan::new(goal.exact()?, exact)?),
             Self::Arrays { arrays } => read(&goal.arrays_of(arrays)?),
             Self::Table { table } => read(&TableEngine::new(goal, table)?),
         })
+    }
+
+    /// What backends beside the processor compute.
+    fn on_backends(&self) -> Result<Portable<'_>, MatrixError> {
+        let what = match self {
+            Self::Product { product } => return Ok(Portable::Product(product)),
+            Self::Circuit { circuit } => return Ok(Portable::Circuit(circuit)),
+            Self::Exact { .. } => "integers",
+            Self::Table { .. } => "statistics of a table",
+        };
+        let planned = format!(
+            "this plan computes {what}, and a device computes products and expressions of real matrices; work on the processor"
+        );
+        Err(MatrixError::NotPlanned { operation: "computing on a device", planned })
+    }
+
+    /// Refuses a program that no backend but the processor computes.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`].
+    pub fn require_backends(&self) -> Result<(), MatrixError> {
+        self.on_backends().map(drop)
+    }
+
+    /// The program on a backend that is not the processor.
+    ///
+    /// # Errors
+    /// As [`Program::require_backends`]; [`MatrixError::He`].
+    pub fn on<B: Backend + 'static>(&self, goal: &Goal, e: &ckks::Evaluator<B>) -> Result<ProgramOn<B>, MatrixError> {
+        Ok(ProgramOn(match self.on_backends()? {
+            Portable::Product(product) => Steps::Product(Box::new(ProductFigures::new(goal, product)?), product.on(e)?),
+            Portable::Circuit(circuit) => {
+                let figures = CircuitFigures::new(goal, circuit)?;
+                let prepared = figures.prepared(e, &goal.expression)?;
+                Steps::Circuit(Box::new(figures), prepared)
+            }
+        }))
     }
 
     /// The parameters, unbuilt.

@@ -129,6 +129,12 @@ impl Plan {
         self.0.is_exact()
     }
 
+    /// Whether devices compute it.
+    #[getter]
+    fn on_devices(&self) -> bool {
+        self.0.program().require_backends().is_ok()
+    }
+
     /// The largest integer that a result can have, if it computes with integers.
     #[getter]
     fn largest_integer(&self) -> Option<i128> {

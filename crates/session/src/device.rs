@@ -1,4 +1,4 @@
-//! Products on a device: the methods as they are, on batches of ciphertexts that stay there.
+//! Products and expressions on a device: the methods as they are, on batches of ciphertexts that stay there.
 
 use crate::encrypted::{Encrypted, Values, header};
 use crate::server::{Server, with_error};
@@ -7,10 +7,11 @@ use std::sync::Arc;
 use sudare_cuda::Device;
 use sudare_gpu::Ciphertexts;
 use sudare_he::HeError;
+use sudare_he::circuits::bootstrapping::Bootstrapper;
 use sudare_he::ckks::{Ciphertext, Evaluator, Params};
 use sudare_methods::MatrixError;
 use sudare_methods::tables::Tables;
-use sudare_plan::Plan;
+use sudare_plan::{Plan, ProgramOn};
 use sudare_rlwe::keys::KeySource;
 use sudare_rlwe::wire::Bundle;
 use sudare_rlwe::{Backend, Counters, KeyId, RlweError};
@@ -105,7 +106,11 @@ impl OnDevice {
 }
 
 /// What a server computes with on a device.
-pub(crate) struct OfDevice(DeviceEvaluator);
+pub(crate) struct OfDevice {
+    evaluator: DeviceEvaluator,
+    program: ProgramOn<sudare_gpu::Evaluator>,
+    bootstrapper: Option<Bootstrapper<sudare_gpu::Evaluator>>,
+}
 
 impl OfDevice {
     /// A value of a plan of real matrices.
@@ -118,10 +123,10 @@ impl OfDevice {
     /// Ciphertexts of a value on this device: those that are there, or copies.
     fn ciphertexts<'v>(&self, value: &'v Encrypted) -> Result<Cow<'v, [DeviceCiphertext]>, MatrixError> {
         match &value.values {
-            Values::Device(v) if v.device().is_some_and(|d| d.is(self.0.backend().device())) => {
+            Values::Device(v) if v.device().is_some_and(|d| d.is(self.evaluator.backend().device())) => {
                 Ok(Cow::Borrowed(&v.ciphertexts))
             }
-            _ => Ok(Cow::Owned(upload(&self.0, value.ciphertexts()?)?)),
+            _ => Ok(Cow::Owned(upload(&self.evaluator, value.ciphertexts()?)?)),
         }
     }
 
@@ -140,12 +145,18 @@ impl OfDevice {
     ) -> Result<Encrypted, MatrixError> {
         let values = operands.iter().map(|v| self.ciphertexts(v)).collect::<Result<Vec<_>, _>>()?;
         let values: Vec<&[DeviceCiphertext]> = values.iter().map(|v| &**v).collect();
-        let out = plan.real()?.on_backends()?.evaluate_on(plan.goal(), &self.0, node, &values)?;
+        let (goal, e) = (plan.goal(), &self.evaluator);
+        let out = self.program.evaluate(goal, e, node, &values)?;
+        let out = match &self.bootstrapper {
+            Some(b) => self.program.refreshed(goal, (e, b), node, out)?,
+            None => out,
+        };
         Ok(Self::made(plan, (node, key), with_error(out, error)))
     }
 
     pub fn counters(&self) -> Counters {
-        self.0.counters()
+        let refreshes = self.bootstrapper.as_ref().map(Bootstrapper::counters);
+        refreshes.unwrap_or_default() + self.evaluator.counters()
     }
 }
 
@@ -155,17 +166,32 @@ impl Server {
     /// memory, and are copied again past that. Stored products and parts of products stay with the processor.
     ///
     /// # Errors
-    /// [`MatrixError::NotPlanned`] for what is no single product by a method that devices run.
+    /// [`MatrixError::NotPlanned`] for what [`Program::require_backends`](sudare_plan::Program::require_backends) refuses, and
+    /// for a context.
     pub fn to_device(&self, device: &Device) -> Result<Self, MatrixError> {
-        let engine = self.planned("computing on a device")?.real()?;
-        engine.on_backends()?;
-        let evaluator = evaluator(device, engine.params(), self.keys(), device.free() / 2)?;
-        Ok(Self { inner: self.inner.clone(), device: Some(Arc::new(OfDevice(evaluator))) })
+        let plan = self.planned("computing on a device")?;
+        plan.program().require_backends()?;
+        let (engine, keys) = (plan.real()?, self.bootstrap_keys());
+        // A bootstrapper has two evaluators of its own.
+        let budget = device.free() / if keys.is_some() { 6 } else { 2 };
+        let evaluator = evaluator(device, engine.params(), self.keys(), budget)?;
+        let here =
+            OfDevice {
+                program: self.inner.threads.run(|| plan.program().on(plan.goal(), &evaluator))?,
+                bootstrapper: match keys {
+                    Some(keys) => Some(self.inner.threads.run(|| {
+                        Bootstrapper::on(keys.clone(), |keys| sudare_gpu::Evaluator::new(device, keys, budget))
+                    })?),
+                    None => None,
+                },
+                evaluator,
+            };
+        Ok(Self { inner: self.inner.clone(), device: Some(Arc::new(here)) })
     }
 
     /// The device that it computes on, if it is one.
     pub fn device(&self) -> Option<&Device> {
-        self.device.as_ref().map(|device| device.0.backend().device())
+        self.device.as_ref().map(|device| device.evaluator.backend().device())
     }
 }
 

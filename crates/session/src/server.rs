@@ -12,7 +12,7 @@ use std::sync::Arc;
 use sudare_exact::refresh::Refresher;
 use sudare_expr::{Matrix, Node, Operation};
 use sudare_he::HeError;
-use sudare_he::circuits::bootstrapping::Bootstrapper;
+use sudare_he::circuits::bootstrapping::{BootstrapKeys, Bootstrapper};
 use sudare_he::ckks::{self, Ciphertext, Evaluator, Params, Plaintext, State};
 use sudare_methods::MatrixError;
 use sudare_methods::error::PlanHash;
@@ -256,15 +256,19 @@ impl Server {
     /// # Errors
     /// [`MatrixError::Wire`].
     pub fn write_keys_to(&self, out: impl Write) -> Result<(), MatrixError> {
-        let bootstrap = match &self.inner.mode {
-            Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().and_then(|b| b.keys()),
-            _ => None,
-        };
         let refresh = match &self.inner.mode {
             Mode::Exact(_, Some(refresher)) => Some(refresher.own_keys()),
             _ => None,
         };
-        keys::write(&self.inner.keys, bootstrap, refresh, out)
+        keys::write(&self.inner.keys, self.bootstrap_keys(), refresh, out)
+    }
+
+    /// The keys that a plan refreshes with, if it does.
+    pub(super) fn bootstrap_keys(&self) -> Option<&BootstrapKeys> {
+        match &self.inner.mode {
+            Mode::Real(_, _, bootstrapper) => bootstrapper.as_ref().and_then(|b| b.keys()),
+            _ => None,
+        }
     }
 
     /// The evaluation keys that it computes with, wherever they are.

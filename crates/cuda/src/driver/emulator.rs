@@ -234,12 +234,44 @@ mod tests {
     #[test]
     fn memory_beyond_a_buffer_is_a_fault() {
         // As many words more as a block works on.
-        let wrong = negate(1024, |arguments| arguments[9] += 8 * 512).unwrap_err().to_string();
+        let both = |arguments: &mut [u64; 15]| [1, 9].into_iter().for_each(|at| arguments[at] += 8 * 512);
+        let wrong = negate(1024, both).unwrap_err().to_string();
         assert!(wrong.contains("kernel negate, block (1, 0, 0)") && wrong.contains("in no buffer"), "{wrong}");
         let wrong = negate(1024, |arguments| arguments[1] += 8).unwrap_err().to_string();
         assert!(wrong.contains("is no multiple of 16"), "{wrong}");
         let wrong = negate(1024, |arguments| arguments[12] = 0).unwrap_err().to_string();
         assert!(wrong.contains("in no buffer"), "{wrong}");
+    }
+
+    /// Rows that overlap, so that a block, or a thread, writes what another one reads.
+    #[test]
+    fn races_in_device_memory_are_seen_in_any_order() {
+        for (apart, blocks, what) in [(512, 2, "another block"), (2, 1, "another thread")] {
+            for seed in 0..8 {
+                let emulator = Emulator::new(Trial { seed, ..Trial::default() }, 1 << 20);
+                let (words, prime) = (emulator.allocate(8 * 2048).unwrap(), emulator.allocate(96).unwrap());
+                let mut arguments = [0; 15];
+                arguments[..4].copy_from_slice(&[0, words, 1024, 1 << 32]);
+                arguments[8..12].copy_from_slice(&[0, words + 8 * apart, 1024, 1 << 32]);
+                (arguments[12], arguments[14]) = (prime, 10);
+                let launch = Launch {
+                    kernel: "negate",
+                    grid: [blocks, 1, 1],
+                    threads: 256,
+                    shared: 0,
+                    arguments: bytemuck::cast_slice(&arguments),
+                };
+                // SAFETY: the buffers are longer than what the kernel reads and writes.
+                let fault = unsafe {
+                    emulator.upload(words, &[3; 2048]).unwrap();
+                    emulator.upload(prime, &[7; 12]).unwrap();
+                    emulator.launch(&launch).unwrap_err().to_string()
+                };
+                assert!(fault.contains("a race in device memory") && fault.contains(what), "{fault}");
+                emulator.free(words, 8 * 2048);
+                emulator.free(prime, 96);
+            }
+        }
     }
 
     #[test]

@@ -23,6 +23,19 @@ struct Arguments {
     log_n: u64,
 }
 
+/// Twin of `Dot` in `elementwise.cuh`.
+#[derive(Clone, Copy, Debug, NoUninit)]
+#[repr(C)]
+struct DotArguments {
+    a: Rows,
+    b: Rows,
+    out: Rows,
+    primes: u64,
+    log_n: u32,
+    terms: u32,
+    parts: u64,
+}
+
 /// Blocks for `polynomials` polynomials of a batch.
 pub(super) fn grid<F>(batch: &Batch<F>, polynomials: usize) -> [usize; 3] {
     [polynomials * batch.basis().degree() / (2 * THREADS), batch.basis().len(), 1]
@@ -162,6 +175,57 @@ impl Batch<Eval> {
             return Err(CudaError::Mismatch("a tensor product takes items of two parts to as many of three"));
         }
         run("tensor", [self, other], out, span, None, self)
+    }
+
+    /// Σ (a_0·b_0, a_0·b_1 + a_1·b_0, a_1·b_1) over the batches of two lists, item by item: an inner product of ciphertexts before
+    /// it is relinearised. One launch reads every operand once.
+    ///
+    /// # Errors
+    /// [`CudaError::Mismatch`] for lists that are empty or of different lengths, and as [`Batch::tensor`].
+    pub fn dot(a: &[&Self], b: &[&Self]) -> Result<Self> {
+        Self::sum_of_products("dot", a, b, [2, 2, 3])
+    }
+
+    /// Σ a·b over the batches of two lists, item by item, each part of an item of `a` times the one part of an item of `b`: a sum of
+    /// ciphertexts times polynomials. One launch reads every operand once for each of its parts.
+    ///
+    /// # Errors
+    /// As [`Batch::dot`]; items of `b` have one part.
+    pub fn dot_plain(a: &[&Self], b: &[&Self]) -> Result<Self> {
+        let parts = a.first().map_or(1, |a| a.parts());
+        Self::sum_of_products("dot_plain", a, b, [parts, 1, parts])
+    }
+
+    fn sum_of_products(kernel: &str, a: &[&Self], b: &[&Self], parts: [usize; 3]) -> Result<Self> {
+        let (Some(first), Some(other)) = (a.first(), b.first()) else {
+            return Err(CudaError::Mismatch("a sum of products has one product at least"));
+        };
+        if a.len() != b.len() || other.basis() != first.basis() || [first.parts(), other.parts()] != parts[..2] {
+            return Err(CudaError::Mismatch("a sum of products takes two lists of one length, over the same primes"));
+        }
+        let items = first.len();
+        let gathered = |list: &[&Self]| -> Result<Self> {
+            let apart = || CudaError::Mismatch("batches are of different numbers of items");
+            list.iter().try_for_each(|x| if x.len() == items { Ok(()) } else { Err(apart()) })?;
+            Self::gather(&(0..items).flat_map(|i| list.iter().map(move |x| (*x, i))).collect::<Vec<_>>())
+        };
+        let (left, right, out) = (gathered(a)?, gathered(b)?, first.like(parts[2])?);
+        if !left.device().is(right.device()) {
+            return Err(CudaError::Mismatch("batches are on different devices: copy one of them first"));
+        }
+        let arguments = DotArguments {
+            a: left.rows(),
+            b: right.rows(),
+            out: out.rows(),
+            primes: first.primes().at(0),
+            log_n: first.basis().degree().trailing_zeros(),
+            terms: a.len() as u32,
+            parts: parts[0] as u64,
+        };
+        let count = if kernel == "dot" { items } else { items * parts[0] };
+        // SAFETY: as in `run`; the gathered batches have as many items as the kernel reads.
+        unsafe { first.device().core().launch(kernel, grid(first, count), THREADS, 0, &arguments) }?;
+        Ok(out)
     }
 
     /// An empty batch of items of `parts` polynomials each, to be written by operations that end in `_into`.

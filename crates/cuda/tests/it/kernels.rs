@@ -100,6 +100,32 @@ fn sums_and_products_of_every_width() {
     let products: Vec<Vec<Poly<Eval>>> =
         a.iter().zip(&b).map(|(a, b)| ops::tensor(&basis, &[[&a[0], &a[1]]], &[[&b[0], &b[1]]]).into()).collect();
     equal("tensor", &x.tensor(&y).unwrap(), &products);
+    // Inner products of more terms than one reduction takes, of residues at the edges.
+    let terms = 70;
+    let (xs, ys) = (vec![&x; terms], (0..terms).map(|i| if i % 3 == 0 { &x } else { &y }).collect::<Vec<_>>());
+    let dot = |i: usize| -> Vec<Poly<Eval>> {
+        let left = vec![[&a[i][0], &a[i][1]]; terms];
+        let of = |t: usize| if t.is_multiple_of(3) { &a[i] } else { &b[i] };
+        ops::tensor(&basis, &left, &(0..terms).map(|t| [&of(t)[0], &of(t)[1]]).collect::<Vec<_>>()).into()
+    };
+    let got = device.launches(&mut || Batch::dot(&xs, &ys).map(|sum| equal("dot", &sum, &[dot(0), dot(1), dot(2)])));
+    assert_eq!(got.unwrap().len(), 1);
+    let rows: Vec<_> = ys.iter().map(|y| y.part(1).unwrap()).collect();
+    let plain = |i: usize| -> Vec<Poly<Eval>> {
+        let of = |t: usize| if t.is_multiple_of(3) { &a[i][1] } else { &b[i][1] };
+        let sum = |part: &Poly<Eval>| {
+            let mut sum = part.mul(of(0));
+            (1..terms).for_each(|t| sum.mul_add(part, of(t)));
+            sum
+        };
+        a[i].iter().map(sum).collect()
+    };
+    let sum = Batch::dot_plain(&xs, &rows.iter().collect::<Vec<_>>()).unwrap();
+    equal("dot_plain", &sum, &[plain(0), plain(1), plain(2)]);
+    for (xs, ys) in [(&xs[..0], &ys[..0]), (&xs[..2], &ys[..1]), (&xs[..1], &[&rows[0]][..])] {
+        assert!(matches!(Batch::dot(xs, ys), Err(CudaError::Mismatch(_))));
+        assert!(ys.len() == 1 || matches!(Batch::dot_plain(xs, ys), Err(CudaError::Mismatch(_))));
+    }
     // Pieces of batches, wherever they are: one launch all the same.
     let scattered = Batch::gather(&[(&y, 2), (&x, 0), (&y, 0)]).unwrap();
     let straight = Batch::gather(&[(&x, 2), (&x, 1), (&x, 0)]).unwrap();

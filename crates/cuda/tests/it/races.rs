@@ -79,7 +79,7 @@ fn kernels_without_barriers_have_none() {
 fn every_kernel_is_compiled() {
     let mut names = kernels();
     names.sort();
-    assert_eq!(names.len(), 16 + 4 * 7, "{names:?}");
+    assert_eq!(names.len(), 18 + 4 * 7, "{names:?}");
     for part in ["parts_forward", "start", "switch", "divide"] {
         assert!((6..=12).all(|l| names.contains(&format!("{part}_{l}"))));
     }

@@ -13,7 +13,6 @@ use crate::blocked::Blocked;
 use crate::error::MatrixError;
 use crate::portable::{self, Portable, Reading};
 use crate::product::{Figures, Product, ProductPlan, Requirements};
-use crate::products::OnBackends;
 use crate::products::{Method, ProductSpec};
 use crate::sizing;
 use crate::slots::common::check_shape;
@@ -24,7 +23,6 @@ use sudare_he::ckks::{
     Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
 };
 use sudare_ring::threads;
-use sudare_ring::{Eval, Poly};
 use sudare_rlwe::Backend;
 use zeroize::Zeroizing;
 
@@ -282,19 +280,6 @@ impl Coefficient {
         let encoded = Encoder::new(&self.params).encode_coefficients(&values, at)?;
         Ok(encoded.with_bound(self.plan.message(operand, at.max_abs).1))
     }
-
-    /// Multiplies operands of any backend that keeps plaintexts as the processor does.
-    ///
-    /// # Errors
-    /// As [`Product::multiply`].
-    pub fn multiply_on<B: Backend<Plaintext = Poly<Eval>>>(
-        &self,
-        evaluator: &Evaluator<B>,
-        left: &[CiphertextOf<B>],
-        right: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        self.plan.multiply(evaluator, &(), left.into(), right.into())
-    }
 }
 
 impl Product for Coefficient {
@@ -328,11 +313,7 @@ impl Product for Coefficient {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.multiply_on(evaluator, left, right)
-    }
-
-    fn on_backends(&self) -> Option<OnBackends<'_>> {
-        Some(OnBackends::Coefficient(self))
+        self.plan.multiply(evaluator, &(), left.into(), right.into())
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {

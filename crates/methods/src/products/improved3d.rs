@@ -3,7 +3,6 @@
 use crate::error::MatrixError;
 use crate::portable::{self, Portable};
 use crate::product::{Figures, Product, ProductPlan, Requirements};
-use crate::products::OnBackends;
 use crate::products::{Method, ProductSpec};
 use crate::slots::common::{Search, check_count, check_matrices, check_shape, search_literals, slots_of};
 use crate::slots::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
@@ -11,7 +10,6 @@ use crate::tables::Tables;
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
 use sudare_he::ckks::{Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};
-use sudare_ring::{Eval, Poly};
 use sudare_rlwe::Backend;
 
 const NAME: &str = "improved3d";
@@ -137,19 +135,6 @@ impl Improved3d {
     fn cube(&self) -> Result<&Cube, MatrixError> {
         self.cube.get(|| Cube::new(&self.params, self.plan.cube))
     }
-
-    /// Multiplies operands of any backend that keeps plaintexts as the processor does.
-    ///
-    /// # Errors
-    /// As [`Product::multiply`].
-    pub fn multiply_on<B: Backend<Plaintext = Poly<Eval>>>(
-        &self,
-        evaluator: &Evaluator<B>,
-        left: &[CiphertextOf<B>],
-        right: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        self.plan.multiply(evaluator, self.cube()?, left.into(), right.into())
-    }
 }
 
 impl Product for Improved3d {
@@ -191,11 +176,7 @@ impl Product for Improved3d {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.multiply_on(evaluator, left, right)
-    }
-
-    fn on_backends(&self) -> Option<OnBackends<'_>> {
-        Some(OnBackends::Improved3d(self))
+        self.plan.multiply(evaluator, self.cube()?, left.into(), right.into())
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {

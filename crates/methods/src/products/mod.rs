@@ -23,6 +23,7 @@ pub mod spread3d;
 pub mod tiled;
 
 use crate::error::MatrixError;
+use crate::portable::{self, ProductOn};
 use crate::product::{Product, ProductPlan, Requirements};
 use crate::slots::cube::Improvements;
 use bicyclic::Bicyclic;
@@ -31,8 +32,7 @@ use module::Module;
 use serde::{Deserialize, Serialize};
 use sudare_expr::Shape;
 use sudare_he::HeError;
-use sudare_he::ckks::{CiphertextOf, Evaluator, Params, ParamsLiteral};
-use sudare_ring::{Eval, Poly};
+use sudare_he::ckks::{Evaluator, Params, ParamsLiteral};
 use sudare_rlwe::{Backend, RlweError};
 
 /// An algorithm with its options.
@@ -65,11 +65,6 @@ pub enum Method {
     Module(module::ModuleOptions),
 }
 
-impl Method {
-    /// Names of the methods that devices run: see [`Product::on_backends`].
-    pub const ON_DEVICES: [&str; 3] = ["coefficient", "improved3d", "tiled"];
-}
-
 /// A product that a plan has settled on: shape, method and parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProductSpec {
@@ -79,6 +74,30 @@ pub struct ProductSpec {
     pub method: Method,
     /// The parameters.
     pub params: ParamsLiteral,
+}
+
+/// What is made of the steps of a specification's method, each of a type of its own.
+macro_rules! with_plan {
+    ($spec:expr, |$plan:ident| $made:expr) => {{
+        let (shape, literal) = ($spec.shape, &$spec.params);
+        match &$spec.method {
+            Method::Paper3d => with_plan!(@ $plan, paper3d::Paper3dPlan::new(shape, literal), $made),
+            Method::Improved3d(o) => with_plan!(@ $plan, improved3d::Improved3dPlan::new(shape, literal, *o), $made),
+            Method::Spread3d(o) => with_plan!(@ $plan, spread3d::Spread3dPlan::new(shape, literal, *o), $made),
+            Method::Tiled { tile, options } => {
+                with_plan!(@ $plan, tiled::TiledPlan::new(shape, literal, *tile, *options), $made)
+            }
+            Method::Jiang => with_plan!(@ $plan, jiang::JiangPlan::new(shape, literal, false), $made),
+            Method::JiangBsgs => with_plan!(@ $plan, jiang::JiangPlan::new(shape, literal, true), $made),
+            Method::Bicyclic => with_plan!(@ $plan, bicyclic::BicyclicPlan::new(shape, literal), $made),
+            Method::Coefficient(o) => with_plan!(@ $plan, coefficient::CoefficientPlan::new(shape, literal, *o), $made),
+            Method::Module(o) => with_plan!(@ $plan, module::ModulePlan::new(shape, literal, *o), $made),
+        }
+    }};
+    (@ $plan:ident, $new:expr, $made:expr) => {{
+        let $plan = $new?;
+        $made
+    }};
 }
 
 impl ProductSpec {
@@ -116,22 +135,20 @@ impl ProductSpec {
     /// [`MatrixError::Method`] if it cannot be built, [`MatrixError::He`] for parameters that nothing
     /// can be read off.
     pub fn plan(&self) -> Result<Box<dyn ProductPlan>, MatrixError> {
-        let (shape, literal) = (self.shape, &self.params);
+        let literal = &self.params;
         if literal.q_bits.is_empty() || literal.digit_limbs == 0 || !(9..=17).contains(&literal.log_n) {
             let reason = "they have primes, digits of at least one and log2 N from 9 to 17".into();
             return Err(HeError::Rlwe(RlweError::Parameters { reason }).into());
         }
-        Ok(match &self.method {
-            Method::Paper3d => Box::new(paper3d::Paper3dPlan::new(shape, literal)?),
-            Method::Improved3d(options) => Box::new(improved3d::Improved3dPlan::new(shape, literal, *options)?),
-            Method::Spread3d(options) => Box::new(spread3d::Spread3dPlan::new(shape, literal, *options)?),
-            Method::Tiled { tile, options } => Box::new(tiled::TiledPlan::new(shape, literal, *tile, *options)?),
-            Method::Jiang => Box::new(jiang::JiangPlan::new(shape, literal, false)?),
-            Method::JiangBsgs => Box::new(jiang::JiangPlan::new(shape, literal, true)?),
-            Method::Bicyclic => Box::new(bicyclic::BicyclicPlan::new(shape, literal)?),
-            Method::Coefficient(options) => Box::new(coefficient::CoefficientPlan::new(shape, literal, *options)?),
-            Method::Module(options) => Box::new(module::ModulePlan::new(shape, literal, *options)?),
-        })
+        Ok(with_plan!(self, |plan| Box::new(plan)))
+    }
+
+    /// The product on any backend, a GPU among them, with what it needs there.
+    ///
+    /// # Errors
+    /// As [`ProductSpec::plan`]; [`MatrixError::He`].
+    pub fn on<B: Backend + 'static>(&self, e: &Evaluator<B>) -> Result<ProductOn<B>, MatrixError> {
+        with_plan!(self, |plan| portable::on(plan, e))
     }
 }
 
@@ -161,35 +178,5 @@ impl Method {
     /// Whether [`Product::encode_addend`] serves: matrices can be added to its results under encryption.
     pub fn adds(&self) -> bool {
         matches!(self, Self::Spread3d(_) | Self::Module(_) | Self::Coefficient(_))
-    }
-}
-
-/// A product that is the same lines on any backend which keeps plaintexts as the processor does: on a GPU, too.
-#[derive(Clone, Copy)]
-pub enum OnBackends<'p> {
-    /// [`Coefficient`].
-    Coefficient(&'p Coefficient),
-    /// [`Improved3d`](improved3d::Improved3d).
-    Improved3d(&'p improved3d::Improved3d),
-    /// [`Tiled`](tiled::Tiled).
-    Tiled(&'p tiled::Tiled),
-}
-
-impl OnBackends<'_> {
-    /// Multiplies operands that are where the evaluator works; so is the result.
-    ///
-    /// # Errors
-    /// As [`Product::multiply`], and what the backend refuses.
-    pub fn multiply<B: Backend<Plaintext = Poly<Eval>>>(
-        &self,
-        evaluator: &Evaluator<B>,
-        left: &[CiphertextOf<B>],
-        right: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        match self {
-            Self::Coefficient(product) => product.multiply_on(evaluator, left, right),
-            Self::Improved3d(product) => product.multiply_on(evaluator, left, right),
-            Self::Tiled(product) => product.multiply_on(evaluator, left, right),
-        }
     }
 }

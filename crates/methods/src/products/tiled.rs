@@ -2,7 +2,6 @@
 //! before one relinearisation and one fold per tile of the result. Each tile is brought into the cube once, Ā_IK and
 //! B̄_KJ, and C_IJ = fold(relinearise(Σ_K Ā_IK ⊙ B̄_KJ)).
 
-use super::OnBackends;
 use super::{Method, ProductSpec};
 use crate::blocked::Blocked;
 use crate::error::MatrixError;
@@ -14,7 +13,6 @@ use crate::slots::tiles::{MAX_TILES, NAME, TileLayout};
 use crate::tables::Tables;
 use sudare_expr::{Matrix, Operand, Shape};
 use sudare_he::ckks::{Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};
-use sudare_ring::{Eval, Poly};
 use sudare_rlwe::Backend;
 use zeroize::Zeroizing;
 
@@ -159,19 +157,6 @@ impl Tiled {
     fn cube(&self) -> Result<&Cube, MatrixError> {
         self.cube.get(|| Cube::new(&self.params, self.plan.cube))
     }
-
-    /// Multiplies operands of any backend that keeps plaintexts as the processor does.
-    ///
-    /// # Errors
-    /// As [`Product::multiply`].
-    pub fn multiply_on<B: Backend<Plaintext = Poly<Eval>>>(
-        &self,
-        evaluator: &Evaluator<B>,
-        left: &[CiphertextOf<B>],
-        right: &[CiphertextOf<B>],
-    ) -> Result<Vec<CiphertextOf<B>>, MatrixError> {
-        self.plan.multiply(evaluator, self.cube()?, left.into(), right.into())
-    }
 }
 
 impl Product for Tiled {
@@ -206,11 +191,7 @@ impl Product for Tiled {
         left: &[Ciphertext],
         right: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, MatrixError> {
-        self.multiply_on(evaluator, left, right)
-    }
-
-    fn on_backends(&self) -> Option<OnBackends<'_>> {
-        Some(OnBackends::Tiled(self))
+        self.plan.multiply(evaluator, self.cube()?, left.into(), right.into())
     }
 
     fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {

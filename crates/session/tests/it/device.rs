@@ -4,14 +4,18 @@ use crate::common::random;
 use std::sync::Arc;
 use sudare_cuda::{Device, Trial};
 use sudare_expr::Matrix;
-use sudare_expr::{Operand, Shape};
+use sudare_expr::{Expr, InputSpec, Lines, Node, Operand, Operation, Shape};
+use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, ParamsLiteral};
 use sudare_methods::products::coefficient::CoefficientOptions;
+use sudare_methods::products::module::ModuleOptions;
+use sudare_methods::products::spread3d::SpreadOptions;
 use sudare_methods::slots::cube::Improvements;
 use sudare_methods::{MatrixError, Method, ProductSpec};
+use sudare_plan::{CostModel, Goal, Plan, Planner, Program};
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
 use sudare_rlwe::security::{SecretDistribution, Security};
-use sudare_session::{device::download, device::evaluator, device::upload};
+use sudare_session::{Client, device::download, device::evaluator, device::upload};
 
 /// An insecure set for breadth: `levels` rescales, N = 2^log_n.
 fn small(log_n: u32, levels: usize) -> ParamsLiteral {
@@ -65,8 +69,8 @@ fn agree(spec: &ProductSpec, wave: usize) {
     device.set_wave(wave);
     let there = evaluator(&device, &params, Arc::new(keys), 1 << 29).unwrap();
     let (x, y) = (upload(&there, &left).unwrap(), upload(&there, &right).unwrap());
-    let method = product.on_backends().unwrap();
-    let made = method.multiply(&there, &x, &y).unwrap();
+    let multiply = spec.on(&there).unwrap();
+    let made = multiply(&there, &x, &y).unwrap();
     let got = download(&made).unwrap();
     assert_eq!(got.len(), want.len());
     for (i, (x, y)) in got.iter().zip(&want).enumerate() {
@@ -82,7 +86,7 @@ fn agree(spec: &ProductSpec, wave: usize) {
     }
 
     // Too few operands are refused by the method itself.
-    assert!(matches!(method.multiply(&there, &x[1..], &y), Err(MatrixError::Count { .. })));
+    assert!(matches!(multiply(&there, &x[1..], &y), Err(MatrixError::Count { .. })));
 }
 
 const ROOMY: usize = 1 << 28;
@@ -119,15 +123,115 @@ fn many_products_by_the_3d_method() {
     agree(&spec(shape, method, literal(&[50, 40, 40], &[50])), ROOMY);
 }
 
-/// What refusals name is what there is.
+/// Masks, linear maps, hoisted rotations and products of blocks.
 #[test]
-fn the_methods_that_devices_run() {
-    let shape = Shape::new(4, 4, 4);
-    let tiled = Method::Tiled { tile: 4, options: Improvements::ALL };
-    let coefficient = Method::Coefficient(CoefficientOptions { block: (4, 4, 4), relinearize: true });
-    let there = [Method::Improved3d(Improvements::ALL), tiled, coefficient];
-    for method in there.into_iter().chain([Method::Paper3d, Method::Jiang, Method::JiangBsgs]) {
-        let product = spec(shape, method, small(11, 3)).build().unwrap();
-        assert_eq!(product.on_backends().is_some(), Method::ON_DEVICES.contains(&product.name()), "{}", product.name());
+fn every_other_method() {
+    let shape = Shape { m: 4, k: 4, n: 4, batch: 3 };
+    let module = ModuleOptions { side: 8, slots: 4, relinearize: true };
+    for (method, params) in [
+        (Method::Paper3d, literal(&[50, 40, 40, 40], &[50])),
+        (Method::Jiang, literal(&[50, 40, 40, 40], &[50])),
+        (Method::JiangBsgs, literal(&[50, 40, 40, 40], &[50])),
+        (Method::Bicyclic, literal(&[50, 40], &[50, 50])),
+        (Method::Spread3d(SpreadOptions::default()), literal(&[50, 40, 40], &[50])),
+        (Method::Module(module), literal(&[50, 40], &[50])),
+    ] {
+        agree(&spec(shape, method, params), ROOMY);
+    }
+}
+
+fn planner(method: Option<&str>) -> Planner {
+    Planner { method: method.map(Into::into), ..Planner::new(CostModel::default()) }
+}
+
+/// A planned expression on the device and on the processor: the same bytes and counters, and the right result.
+#[track_caller]
+fn computes(planner: &Planner, goal: &Goal) -> Plan {
+    let plan = planner.plan(goal).unwrap();
+    let client = Client::new(&plan, 1).unwrap();
+    let (here, device) = (client.server().unwrap(), Device::emulator(Trial::default(), 1 << 31));
+    let there = here.to_device(&device).unwrap();
+    let expr = plan.expression();
+    let matrices: Vec<Matrix> = expr.inputs().iter().zip(0..).map(|(i, seed)| random(seed, i.rows, i.cols)).collect();
+    let inputs: Vec<_> =
+        expr.inputs().iter().zip(&matrices).map(|(i, m)| client.encrypt(&i.name, m).unwrap()).collect();
+    let (found, want) = (there.run(&inputs).unwrap(), here.run(&inputs).unwrap());
+    assert!(found.device().is_some_and(|d| d.is(&device)) && want.device().is_none());
+    assert!(found.to_bytes().unwrap() == want.to_bytes().unwrap(), "{expr}: another word");
+    assert_eq!(there.counters(), here.counters(), "{expr}");
+    let mut plain: Vec<Matrix> = Vec::new();
+    for node in expr.nodes() {
+        plain.push(match node.operation {
+            Operation::Input { input } => matrices[input].clone(),
+            ref operation => {
+                operation.of_plain(&node.operands.iter().map(|of| &plain[*of]).collect::<Vec<_>>()).unwrap()
+            }
+        });
+    }
+    let error = client.decrypt(&found).unwrap().max_difference(&plain[expr.output()]);
+    assert!(error <= plan.summary().predicted_error, "{expr}: {error}");
+    plan
+}
+
+fn goal(shapes: &[(usize, usize)], operations: &[(Operation, &[usize])], error: f64) -> Goal {
+    let inputs = shapes.iter().zip(["A", "B"]).map(|(shape, name)| InputSpec::new(name, *shape, 1.0)).collect();
+    let made = operations.iter().map(|(operation, of)| Node::new(operation.clone(), of));
+    let nodes: Vec<_> = (0..shapes.len()).map(Node::input).chain(made).collect();
+    let last = nodes.len() - 1;
+    Goal { security: Security::Insecure, ..Goal::new(Expr::new(inputs, nodes, last).unwrap(), error) }
+}
+
+#[test]
+fn planned_expressions() {
+    let line = Lines { start: 2, step: 1, count: 1, at: 0, stride: 1, size: 1 };
+    // Two products, a transpose, sums with scales that differ; several tiles, of which lines are taken and repeated.
+    let products: [(Operation, &[usize]); 6] = [
+        (Operation::Matmul, &[0, 1]),
+        (Operation::Scale { by: 0.1 }, &[2]),
+        (Operation::Matmul, &[3, 0]),
+        (Operation::Transpose, &[4]),
+        (Operation::Mul, &[5, 5]),
+        (Operation::Sub, &[6, 1]),
+    ];
+    let plan = computes(&planner(None), &goal(&[(3, 3), (3, 3)], &products, 1e-2));
+    assert!(matches!(plan.program(), Program::Circuit { .. }), "{plan}");
+    let lines: [(Operation, &[usize]); 5] = [
+        (Operation::Take { axis: 0, lines: line }, &[0]),
+        (Operation::Repeat { axis: 0, size: 9 }, &[1]),
+        (Operation::Sub, &[0, 2]),
+        (Operation::Sum { axis: 1 }, &[3]),
+        (Operation::Shift { by: 0.5 }, &[4]),
+    ];
+    computes(&planner(None), &goal(&[(9, 5)], &lines, 1e-3));
+}
+
+#[test]
+fn refreshed_expressions() {
+    let mut operations = Vec::new();
+    let of: Vec<[usize; 2]> = (0..6).map(|i| [if i == 0 { 0 } else { 1 + 2 * i }, 1]).collect();
+    let bounded: Vec<[usize; 1]> = (0..6).map(|i| [2 + 2 * i]).collect();
+    for (of, bounded) in of.iter().zip(&bounded) {
+        operations.push((Operation::Matmul, &of[..]));
+        operations.push((Operation::Bounded { max_abs: 1.0 }, &bounded[..]));
+    }
+    let goal = goal(&[(2, 2), (2, 2)], &operations, 0.1);
+    let planner = Planner { bootstrap: vec![BootstrapSet::A], ..planner(Some("bootstrapped")) };
+    let plan = computes(&planner, &goal);
+    assert!(plan.engine().figures().refreshes().is_some(), "{plan}");
+}
+
+/// What only the processor computes is refused by the plan, before there are any keys.
+#[test]
+fn what_devices_do_not_compute() {
+    let integers = vec![InputSpec::integers("A", (2, 2), 9), InputSpec::integers("B", (2, 2), 9)];
+    let nodes = vec![Node::input(0), Node::input(1), Node::new(Operation::Matmul, &[0, 1])];
+    let exact = Goal::new(Expr::new(integers, nodes, 2).unwrap(), 0.0);
+    let table = Goal::moments(50, vec![1.0; 2]).unwrap();
+    for (goal, what) in [(exact, "integers"), (table, "statistics")] {
+        let plan = planner(None).plan(&goal).unwrap();
+        let refused = plan.program().require_backends().unwrap_err();
+        assert!(matches!(refused, MatrixError::NotPlanned { .. }) && refused.to_string().contains(what), "{refused}");
+        let server = Client::new(&plan, 1).unwrap().server().unwrap();
+        assert_eq!(server.to_device(&Device::emulator(Trial::default(), 1 << 28)).err(), Some(refused));
     }
 }
