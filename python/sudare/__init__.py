@@ -57,6 +57,7 @@ from ._functions import (
     where,
 )
 from ._index import Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexTable, TooManyError
+from ._integer_context import IntegerContext
 from ._matrix import Encrypted
 from ._models import (
     CompiledModel,
@@ -110,6 +111,7 @@ __all__ = [
     "IndexServer",
     "IndexTable",
     "InputError",
+    "IntegerContext",
     "KeyMismatchError",
     "LevelError",
     "MissingKeyError",

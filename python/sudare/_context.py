@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from ._array import plain
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._estimate import Estimate, Tiles, estimate
 from ._frames import framed, place
+from ._integer_context import IntegerContext
 from ._matrix import Encrypted, members, rows
 from ._memory import require
+from ._plan import INTEGER_SETS
 from ._progress import progress
 from ._release import Release, declared, wanted
 from ._session import Server
@@ -204,6 +206,16 @@ def _checked(x: Encrypted) -> _core.Encrypted:
     return x._core
 
 
+@overload
+def context(  # type: ignore[overload-overlap]
+    *,
+    security: int | Literal["insecure"] = 128,
+    threads: int = 0,
+    bootstrap: Literal["X15", "X16"],
+) -> IntegerContext: ...
+
+
+@overload
 def context(
     depth: int | None = None,
     *,
@@ -215,7 +227,21 @@ def context(
     release: Release | None = None,
     bootstrap: str | None = None,
     auto_refresh: bool = False,
-) -> Context:
+) -> Context: ...
+
+
+def context(
+    depth: int | None = None,
+    *,
+    security: int | Literal["insecure"] = 128,
+    threads: int = 0,
+    scale_bits: int | None = None,
+    tile: int = 16,
+    columns: int | None = None,
+    release: Release | None = None,
+    bootstrap: str | None = None,
+    auto_refresh: bool = False,
+) -> Context | IntegerContext:
     """A context with new keys, to try things out without a plan.
 
     `depth` is the number of matrix products in a row that it has room for (3), three levels each. A
@@ -224,6 +250,8 @@ def context(
     have drifted apart.
     `bootstrap` names a set: "A" (9 levels between refreshes, 26 bits), "A12" (12), "B" (5, 20 bits, faster)
     or "C" (4, 16 bits, half the ring). Matrices then have `refresh()`, and depth and precision are the set's.
+    "X15" (3 products between refreshes) and "X16" (20) are for integers, exact modulo 65537 and refreshed by
+    themselves: the context is an `IntegerContext`, and has no other setting than `security` and `threads`.
     With `auto_refresh` they do it by themselves where levels end, to the bound that they carry: see
     `x.bounded`.
     `columns` lays matrices as tables over whole ciphertexts, that many columns (a power of two) side by
@@ -241,6 +269,14 @@ def context(
     array([[ 7., 10.],
            [15., 22.]])
     """
+    if bootstrap in INTEGER_SETS:
+        given = depth, scale_bits, columns, release, auto_refresh or None
+        if any(setting is not None for setting in given) or tile != 16:
+            raise UnsupportedError(
+                f"a context of integers, set {bootstrap}, has security and threads as its settings, and no "
+                "others; it refreshes by itself"
+            )
+        return IntegerContext(bootstrap, security=security, threads=threads)
     return Context(
         depth,
         security=security,

@@ -226,7 +226,7 @@ class Encrypted(ArrayOperators, Travels):
 
     @property
     def _place(self) -> Session:
-        if self._server is None and self._plan is not None and self._plan.exact:
+        if self._server is None and self._plan is not None and self._plan._core.keyless:
             # It takes no keys: anybody can compute it.
             self._home.server = self._plan.keyless()
         if self._server is None:
@@ -266,7 +266,9 @@ class Encrypted(ArrayOperators, Travels):
     @property
     def dtype(self) -> np.dtype[Any]:
         """What decryption gives: of integers that 64 bits may not hold, Python's own."""
-        if self._plan is None or not self._plan.exact:
+        if self._plan is None:
+            return np.dtype(np.int64 if self._core.exact else np.float64)
+        if not self._plan.exact:
             return np.dtype(np.float64)
         return np.dtype(np.int64 if self._plan._largest(self._core) < 2**63 else object)
 

@@ -200,6 +200,8 @@ class Plan(Travels):
     def _largest(self, value: _core.Encrypted) -> float:
         """The largest integer that a value of the plan may have."""
         largest = self._core.largest_integer
+        if value.modulus is not None:
+            return value.modulus - 1
         result = value.node == self._expression["output"]
         return largest if result and largest is not None else value.max_abs
 
@@ -276,6 +278,7 @@ def plan(
     parties: int | None = None,
     threshold: int | None = None,
     bootstrap: str | None = None,
+    modulus: int | None = None,
     **inputs: Any,
 ) -> Plan:
     """Choose scheme, parameters, method and keys for a function of matrices.
@@ -307,6 +310,11 @@ def plan(
     Then the function has `+ - * @` with encrypted and plain operands and numbers that are integers, `.T` and
     `.sum(axis)`, and multiplies no more than two encrypted values with each other.
 
+    Integers are refreshed too: with `bootstrap="auto"`, or one of the sets "X15" (3 products between
+    refreshes) and "X16" (20), the function multiplies as often as it likes, element by element: `x**100`, or
+    a loop of products. It is then computed modulo 65537. Results up to 32768 are the integers themselves.
+    For larger ones say `modulus=65537`: they come as `% 65537` gives them.
+
     With `sudare.spec((None, 30))` one plan and its keys serve any number of rows, if the function computes
     each of them by itself. They are computed in blocks, `plan.block_rows` of them at a time, the number that
     takes the least time for each.
@@ -321,7 +329,7 @@ def plan(
     True
     """
     own = {"error": error, "batch": batch, "threads": threads, "memory": memory}
-    for name, value in {**own, "parties": parties, "threshold": threshold}.items():
+    for name, value in {**own, "parties": parties, "threshold": threshold, "modulus": modulus}.items():
         if isinstance(value, Spec):
             raise PlanError(
                 f"{name} is a setting of sudare.plan; call the function's argument something else"
@@ -346,8 +354,9 @@ def plan(
         "method": method,
         "compact": bool(compact),
         "release": declared(release),
-        "bootstrap": _sets(bootstrap),
+        "bootstrap": _sets(bootstrap, exact),
         "sharing": _sharing(parties, threshold),
+        "modulus": None if modulus is None else count(modulus, "modulus"),
     }
 
     def of(rows: int, by_elements: bool = False, bound: float | None = None) -> Plan:
@@ -389,6 +398,8 @@ def plan(
         return _of_blocks(made)
 
 
+#: The sets that refresh integers.
+INTEGER_SETS = ["X15", "X16"]
 #: Bytes of keys from which on bounds are tried that make them smaller, and the part that is worth telling.
 LARGE, SAVED = 200e6, 0.85
 
@@ -451,12 +462,12 @@ def _sharing(parties: int | None, threshold: int | None) -> tuple[int, int] | No
     return count(parties, "parties"), count(threshold, "threshold")
 
 
-def _sets(bootstrap: str | None) -> list[str]:
-    """The bootstrapping sets that a planner may take."""
+def _sets(bootstrap: str | None, exact: bool) -> list[str]:
+    """The sets that a planner may refresh real numbers or integers by."""
     if bootstrap is None:
         return []
+    known = INTEGER_SETS if exact else ["A", "A12", "B", "C"]
     if not isinstance(bootstrap, str):
-        raise PlanError(
-            f"bootstrap is 'auto' or the name of a set, 'A', 'A12', 'B' or 'C', not {bootstrap!r}"
-        )
-    return ["A", "A12", "B", "C"] if bootstrap == "auto" else [bootstrap]
+        names = ", ".join(map(repr, known[:-1])) + f" or {known[-1]!r}"
+        raise PlanError(f"bootstrap is 'auto' or the name of a set, {names}, not {bootstrap!r}")
+    return known if bootstrap == "auto" else [bootstrap]

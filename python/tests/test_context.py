@@ -86,7 +86,7 @@ def test_bootstrap_is_refused_where_it_cannot_be(ctx: sd.Context) -> None:
     with pytest.raises(sd.PlanError, match="a scale of 33 bits"):
         sd.context(bootstrap="C", scale_bits=40)
     with pytest.raises(sd.UnsupportedError, match="name of a set"):
-        sd.context(bootstrap=3)  # type: ignore[arg-type]
+        sd.context(bootstrap=3)  # type: ignore[call-overload]
 
 
 def test_repr(ctx: sd.Context) -> None:

@@ -20,8 +20,8 @@ mod _core {
     use sudare_py::{
         BitsArray, BitsClient, BitsParams, BitsPublicKey, BitsServer, Client, Context, Encrypted, GenomeClient,
         GenomePanel, GenomeServer, GenomeSites, Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexStoring,
-        IndexTable, Member, Model, ModelAnswer, ModelClient, ModelPlan, ModelRequest, ModelServer, PlainClient,
-        PlainIndex, PlainTable, Plan, Polynomial, PublicClient, Release, Remote, Room, Server, Stored,
+        IndexTable, IntegerContext, Member, Model, ModelAnswer, ModelClient, ModelPlan, ModelRequest, ModelServer,
+        PlainClient, PlainIndex, PlainTable, Plan, Polynomial, PublicClient, Release, Remote, Room, Server, Stored,
     };
     #[pymodule_export]
     use sudare_py::{

@@ -1,6 +1,6 @@
 //! Contexts: encrypted matrices without a plan.
 
-use crate::array::{array, one};
+use crate::array::{array, one, whole};
 use crate::client::Release;
 use crate::encrypted::Encrypted;
 use crate::error::Result;
@@ -78,5 +78,56 @@ impl Context {
             true => Ok(self.0.decrypt_for_release(&value.0)?),
         })?;
         array(py, vec![matrix])
+    }
+}
+
+/// Encrypts and decrypts arrays of integers, and has a server that computes with them to any depth. Holds the secret key.
+#[pyclass(frozen, module = "sudare._core")]
+pub struct IntegerContext(session::IntegerContext);
+
+#[pymethods]
+impl IntegerContext {
+    #[new]
+    fn new(py: Python<'_>, set: &str, security: u32, threads: Workers) -> Result<Self> {
+        // As a context of real numbers: its owner may try things without security.
+        let security = if security == 0 { Security::Insecure } else { plan::security(security)? };
+        let set = set.parse()?;
+        long(py, || Ok(Self(session::IntegerContext::new(set, security, threads.0)?)))
+    }
+
+    /// The side that computes.
+    fn server(&self) -> Server {
+        Server(self.0.server().clone())
+    }
+
+    /// The prime modulo which it computes.
+    #[getter]
+    fn modulus(&self) -> Result<u64> {
+        Ok(self.0.arrays()?.params().t())
+    }
+
+    /// Elements of a ciphertext.
+    #[getter]
+    fn slots(&self) -> Result<usize> {
+        Ok(self.0.arrays()?.params().slots())
+    }
+
+    /// Products in a row between two refreshes.
+    #[getter]
+    fn depth(&self) -> Result<usize> {
+        let [_, bgv] = self.0.arrays()?.set().products();
+        Ok(bgv)
+    }
+
+    /// Encrypts a matrix of integers.
+    fn encrypt(&self, py: Python<'_>, values: PyReadonlyArray3<'_, f64>, max_abs: Option<f64>) -> Result<Encrypted> {
+        let matrix = one(&values)?;
+        long(py, || Ok(Encrypted(self.0.encrypt(&matrix, max_abs)?)))
+    }
+
+    /// Decrypts a matrix of integers, its elements one after another.
+    fn decrypt_integers<'py>(&self, py: Python<'py>, value: &Encrypted) -> PyResult<Bound<'py, PyAny>> {
+        let matrix = long(py, || Ok(self.0.decrypt(&value.0)?))?;
+        whole(py, &[matrix])
     }
 }

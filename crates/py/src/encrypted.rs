@@ -61,6 +61,18 @@ impl Encrypted {
         self.0.error()
     }
 
+    /// Whether it holds integers, which are computed with exactly.
+    #[getter]
+    fn exact(&self) -> bool {
+        self.0.is_exact()
+    }
+
+    /// What its integers are known modulo, if they may be too large to be told apart by it.
+    #[getter]
+    fn modulus(&self) -> Option<u64> {
+        self.0.modulus()
+    }
+
     /// Bytes in memory.
     #[getter]
     fn nbytes(&self) -> usize {

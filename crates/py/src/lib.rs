@@ -31,7 +31,7 @@ mod work;
 
 pub use bits::{BitsArray, BitsClient, BitsParams, BitsPublicKey, BitsServer};
 pub use client::{Client, PublicClient, Release};
-pub use context::Context;
+pub use context::{Context, IntegerContext};
 pub use device::devices;
 pub use encrypted::Encrypted;
 pub use error::error_classes;

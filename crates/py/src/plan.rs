@@ -53,7 +53,7 @@ pub struct Plan(pub plan::Plan);
 impl Plan {
     /// Plans an expression, given as JSON.
     #[staticmethod]
-    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, compact, release, bootstrap, sharing))]
+    #[pyo3(signature = (expression, *, error, security, batch, threads, memory, method, compact, release, bootstrap, sharing, modulus))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one Python function")]
     fn make(
         py: Python<'_>,
@@ -68,18 +68,24 @@ impl Plan {
         release: Option<&Release>,
         bootstrap: Vec<String>,
         sharing: Option<(u32, u32)>,
+        modulus: Option<u64>,
     ) -> Result<Self> {
         // What is planned without security is for trying in one process: its file is refused.
         let security = if security == 0 { Security::Insecure } else { self::security(security)? };
         let release = release.map(|r| r.0);
         let sharing = sharing.map(|(parties, threshold)| Sharing { parties, threshold });
         long(py, || {
-            let bootstrap = bootstrap.iter().map(|set| set.parse()).collect::<std::result::Result<Vec<_>, _>>()?;
             let expression = Expr::from_json(expression)?;
-            let goal = Goal { expression, batch, error, security, release, sharing, modulus: None };
+            let (integers, reals) =
+                if expression.is_exact() { (bootstrap, Vec::new()) } else { (Vec::new(), bootstrap) };
+            let bootstrap = reals.iter().map(|set| set.parse()).collect::<std::result::Result<Vec<_>, _>>()?;
+            let refresh = integers.iter().map(|set| set.parse()).collect::<std::result::Result<Vec<_>, _>>()?;
+            let goal = Goal { expression, batch, error, security, release, sharing, modulus };
             let planner = machine::planner(cache_folder().as_deref());
             let memory = memory.unwrap_or(planner.memory);
-            Ok(Self(Planner { threads: threads.0, memory, method, compact, bootstrap, ..planner }.plan(&goal)?))
+            Ok(Self(
+                Planner { threads: threads.0, memory, method, compact, bootstrap, refresh, ..planner }.plan(&goal)?,
+            ))
         })
     }
 
@@ -133,6 +139,12 @@ impl Plan {
     #[getter]
     fn on_devices(&self) -> bool {
         self.0.program().require_backends().is_ok()
+    }
+
+    /// Whether it is computed without any key.
+    #[getter]
+    fn keyless(&self) -> bool {
+        self.0.is_keyless()
     }
 
     /// The largest integer that a result can have, if it computes with integers.
