@@ -8,7 +8,8 @@ use crate::timing::{Budget, Clock, Clocks};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use sudare_models::{Client, Dense, Function, Goal, Label, Model, ModelError, Network, Server};
+use sudare_models::forest::{self, Forest, Node};
+use sudare_models::{Answer, Client, Dense, Function, Goal, Label, Model, ModelError, Network, Server};
 use sudare_plan::CostModel;
 use sudare_ring::Threads;
 use sudare_ring::threads::map_jobs;
@@ -177,6 +178,100 @@ fn from_onnx(path: &Path, options: &Options, (threads, prices): (&Threads, &Cost
     Ok(Case { name, model, requests, labels: images.labels[..encrypted].to_vec(), clear })
 }
 
+/// Runs a server again and again, and looks at its answers.
+fn repeated(
+    budget: Budget,
+    (wanted, promised): (&[f64], f64),
+    run: impl Fn() -> Outcome<Answer>,
+    read: impl Fn(&Answer) -> Outcome<Vec<f64>>,
+) -> Outcome<(Clocks, Option<String>)> {
+    let (mut clocks, mut wrong) = (Clocks::default(), None);
+    let begun = Instant::now();
+    while clocks.wall.0.len() < budget.least || begun.elapsed().as_secs_f64() < budget.seconds {
+        let clock = Clock::start();
+        let answer = run()?;
+        clock.stop(1000, &mut clocks);
+        let found = read(&answer)?;
+        let close = found.iter().zip(wanted).all(|(a, b)| (a - b).abs() <= promised);
+        if found.len() != wanted.len() || !close {
+            wrong = Some(format!("not {} answers within the promised {promised:.1e}", wanted.len()));
+        }
+    }
+    Ok((clocks, wrong))
+}
+
+/// A tree of so many steps whose thresholds are multiples of 1/16; `full`, or about a third of it, as trees that were fitted are.
+fn tree(random: &mut Random, (features, outputs): (usize, usize), (depth, full): (usize, bool)) -> Vec<Node> {
+    let mut levels = vec![0];
+    let mut out = Vec::new();
+    while let Some(level) = levels.get(out.len()).copied() {
+        out.push(if level < depth && (full || level < 2 || random.chance(75)) {
+            let (feature, threshold) = (random.index(features), random.index(33) as f64 / 16.0 - 1.0);
+            levels.extend([level + 1; 2]);
+            Node::Split { feature, threshold, left: levels.len() - 2, right: levels.len() - 1 }
+        } else {
+            Node::Leaf(random.units(outputs).iter().map(|x| x / 50.0).collect())
+        });
+    }
+    out
+}
+
+/// Forests of 50 trees of depth 6 over 30 features: one row, and as many as a ciphertext has room for.
+fn forests(budget: Budget, threads: &Threads, machine: &Machine, prices: &CostModel) -> Outcome<Vec<Line>> {
+    let mut random = Random(50);
+    let mut lines = Vec::new();
+    let price = |work: &Work, log_n: u32| prices.price(work, log_n, 1);
+    let cases = [
+        (false, ["forest 50 × 6, one row", "forest 50 × 6, a full request"]),
+        (true, ["forest 50 × 6 of 64 leaves, one row", "forest 50 × 6 of 64 leaves, a full request"]),
+    ];
+    for (full, names) in cases {
+        let trees = (0..50).map(|_| tree(&mut random, (30, 2), (6, full))).collect();
+        let forest = Forest::new(30, true, vec![0.0; 2], trees)?;
+        let rows = random.units(30 * 64);
+        let model = forest::Model::compile(&forest, &rows, &Goal::default(), &price)?;
+        let plan = model.plan();
+        let client = forest::Client::new(plan)?;
+        let keys = threads.run(|| client.eval_keys())?;
+        let (key_bytes, stored) = (keys.bytes() as f64, plan.stores());
+        reset_peak_rss();
+        let server = threads.run(|| forest::Server::new(&model, keys, stored))?;
+        for (title, count) in names.into_iter().zip([1, plan.figures().rows]) {
+            let rows: Vec<f64> = rows.iter().copied().cycle().take(30 * count).collect();
+            let request = threads.run(|| client.encrypt(&rows))?;
+            let wanted = rows.chunks(30).map(|x| model.clear(x)).collect::<Result<Vec<_>, _>>()?.concat();
+            let run = || Ok(threads.run(|| server.run(&request, &|_, _| ()))?);
+            let (clocks, mut wrong) =
+                repeated(budget, (&wanted, plan.figures().error), run, |answer| Ok(client.decrypt(answer)?))?;
+            let found = client.decrypt(&run()?)?;
+            if plan.labels(&found) != plan.labels(&wanted) {
+                wrong = Some("other labels".into());
+            }
+            let figures = plan.figures();
+            let predicted = figures.seconds + if stored { 0.0 } else { figures.encoding };
+            let median = |of: &crate::timing::Samples| of.median().unwrap_or_default();
+            let (wall, cpu) = (median(&clocks.wall), median(&clocks.cpu));
+            let line = Line::new(("models", title), (cpu, "s", MORE * predicted), wrong.map_or(Ok(()), Err), machine);
+            let line = line
+                .with([
+                    ("predicted_s", predicted),
+                    ("wall_s", wall),
+                    ("rows", count as f64),
+                    ("parts", figures.parts as f64),
+                    ("keys_mb", key_bytes / 1e6),
+                    ("plan_mb", plan.memory(stored) as f64 / 1e6),
+                    ("request_mb", request.to_bytes()?.len() as f64 / 1e6),
+                    ("answer_mb", run()?.to_bytes()?.len() as f64 / 1e6),
+                    ("log_n", f64::from(figures.log_n)),
+                ])
+                .with(peak_rss_mb().map(|peak| ("peak_mb", peak)))
+                .of(clocks.cpu);
+            lines.push(line);
+        }
+    }
+    Ok(lines)
+}
+
 /// Measures a model's server, request by request.
 fn measure(case: &Case, budget: Budget, threads: &Threads, machine: &Machine) -> Outcome<Line> {
     let Case { name, model, requests, labels, clear } = case;
@@ -264,6 +359,12 @@ pub fn run(
         let line = measure(case, budget, threads, machine)?;
         lines.put(&line)?;
         all.push(line);
+    }
+    if options.file.is_empty() {
+        for line in forests(budget, threads, machine, &prices)? {
+            lines.put(&line)?;
+            all.push(line);
+        }
     }
     Ok(all)
 }

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _core
+from . import _core, _forests
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._files import PathLike, Source, Travels, octets
 from ._keys import KeyedServer, SecretHolder
@@ -100,7 +100,7 @@ def compile(  # noqa: A001
     bootstrap: str | None = None,
     insecure: int | None = None,
 ) -> CompiledModel:
-    """A model for encrypted inputs: of an ONNX file, a fitted estimator or pipeline, or `Dense` layers.
+    """A model for encrypted inputs: of an ONNX file, an estimator, pipeline or booster, or `Dense` layers.
 
     `example` has inputs row by row, or of the model's own shape: at least one, better hundreds, and not
     those that the model is judged by. Ranges of all values are theirs, times `margin`; what lies outside
@@ -117,6 +117,12 @@ def compile(  # noqa: A001
     Parameters with as many levels as the layers take, or a bootstrapping set with refreshes where they cost
     least: it is what takes least seconds at this machine's prices (`sudare calibrate`), or the set
     `bootstrap` (`"A"`, `"A12"`, `"B"`, `"C"`).
+
+    Trees, forests and gradient boosting of scikit-learn, and boosters of XGBoost and LightGBM or their JSON,
+    become tables: every decision is the model's own,
+    and `error` is the bound on its scores. The share `agreement` of the examples has a label that no such
+    error changes; degree, margin and approximation mean nothing there. The plan has the thresholds of each
+    feature, and no tree.
 
     `insecure` is log2 of the degree of a ring without security, for tests.
 
@@ -150,14 +156,20 @@ def compile(  # noqa: A001
         with open(model, "rb") as file:
             model = file.read()
     if isinstance(model, (bytes, bytearray, memoryview)):
-        return _of_onnx(bytes(model), example, wanted)
+        model = bytes(model)
+        if model.lstrip()[:1] == b"{":
+            return _of_forest(_forests.read_text(model), _rows(example, None), wanted)
+        return _of_onnx(model, example, wanted)
     if hasattr(model, "state_dict") and hasattr(model, "forward"):
         raise UnsupportedError(
             f"{name} is compiled from its ONNX file: torch.onnx.export(model.eval(), (example,), "
             "'model.onnx'), and compile('model.onnx', example=…)"
         )
-    read = _Read(list(model), "", None) if isinstance(model, (list, tuple)) else _of_estimator(model)
     rows = _rows(example, None)
+    forest = _forests.read(model, rows)
+    if forest is not None:
+        return _of_forest(forest, rows, wanted)
+    read = _Read(list(model), "", None) if isinstance(model, (list, tuple)) else _of_estimator(model)
     inputs = rows.shape[1]
     layers = []
     for number, layer in enumerate(read.layers):
@@ -199,6 +211,12 @@ def _of_onnx(file: bytes, example: ArrayLike, wanted: _Wanted) -> CompiledModel:
     inputs, outputs = _core.Model.sizes(file)
     core = _core.Model.from_onnx(file, _rows(example, inputs), _labelled(wanted, _label(outputs)))
     return CompiledModel(core, None)
+
+
+def _of_forest(forest: _forests.Forest, rows: NDArray[np.float64], wanted: _Wanted) -> CompiledModel:
+    wanted = wanted._replace(label=forest.label)
+    core = _core.Model.from_trees(forest.single, forest.base, forest.trees, rows, wanted)
+    return CompiledModel(core, forest.classes)
 
 
 def _rows(values: Any, inputs: int | None) -> NDArray[np.float64]:
@@ -248,9 +266,14 @@ def _of_step(step: Any, *, last: bool) -> _Read:
         return _Read([dense], "sign" if weights.shape[1] == 1 else "argmax", np.asarray(classes))
     if not any(key.endswith("_") and not key.startswith("_") for key in vars(step)):
         raise InputError(f"{name} is not fitted; fit it first")
+    if hasattr(step, "tree_") or any(hasattr(tree, "tree_") for tree in getattr(step, "estimators_", ())):
+        raise UnsupportedError(
+            f"{name} after other steps; transform with those before encryption, and compile it alone"
+        )
     raise UnsupportedError(
         f"{name} is not compiled yet; linear models, MLPClassifier, MLPRegressor, StandardScaler, "
-        "MinMaxScaler and PCA are, and ONNX files of networks"
+        "MinMaxScaler and PCA are, trees, forests and gradient boosting without other steps, "
+        "and ONNX files of networks"
     )
 
 
@@ -343,7 +366,7 @@ class ModelPlan(Travels):
         label = self.figures["label"]
         if label == "numbers":
             return answers[:, 0] if answers.shape[1] == 1 else answers
-        labels = answers.argmax(axis=1) if label == "argmax" else (answers[:, 0] > 0).astype(np.int64)
+        labels = np.array(self._core.labels(answers), dtype=np.int64)
         return labels if self._classes is None else self._classes[labels]
 
     def __str__(self) -> str:
@@ -392,7 +415,7 @@ class CompiledModel(Travels):
         return self._core.clear(_rows(inputs, self._core.plan.sizes[0]), polynomial=False)
 
     def polynomial(self, inputs: ArrayLike) -> NDArray[np.float64]:
-        """The polynomial model's answers, in the clear. Raises `ShapeError`."""
+        """The polynomial model's answers, in the clear; of a forest its own. Raises `ShapeError`."""
         return self._core.clear(_rows(inputs, self._core.plan.sizes[0]), polynomial=True)
 
     def predict(self, client: ModelClient, server: ModelServer, inputs: ArrayLike) -> NDArray[Any]:

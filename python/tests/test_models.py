@@ -217,6 +217,202 @@ def test_estimators_by_their_attributes() -> None:
         sd.compile(named("Ridge", alpha=1.0), example=examples)
 
 
+def grown(rng: np.random.Generator, features: int, leaf: Any, depth: int) -> Any:
+    """A random tree's arrays, as scikit-learn's `tree_` has them."""
+    nodes: list[list[Any]] = []
+
+    def grow(left_steps: int) -> int:
+        at = len(nodes)
+        nodes.append([-2, -2.0, -1, -1, leaf()])
+        if left_steps and rng.random() < 0.85:
+            nodes[at][0] = int(rng.integers(features))
+            nodes[at][1] = float(rng.integers(-4, 5)) / 4
+            nodes[at][2], nodes[at][3] = grow(left_steps - 1), grow(left_steps - 1)
+        return at
+
+    grow(depth)
+    columns = [np.array(column) for column in zip(*nodes, strict=True)]
+    names = ("feature", "threshold", "children_left", "children_right", "value")
+    return named("Tree", **dict(zip(names, columns, strict=True)))
+
+
+def walked(tree: Any, row: np.ndarray) -> np.ndarray:
+    """The leaf that a row reaches."""
+    at = 0
+    while tree.children_left[at] >= 0:
+        goes = np.float32(row[tree.feature[at]]) <= tree.threshold[at]
+        at = (tree.children_left if goes else tree.children_right)[at]
+    leaf: np.ndarray = tree.value[at]
+    return leaf
+
+
+def test_forests_by_their_attributes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(28)
+    # Half of the numbers are thresholds.
+    rows = np.where(rng.random((40, 3)) < 0.5, rng.integers(-4, 5, (40, 3)) / 4, rng.normal(size=(40, 3)))
+
+    trees = [grown(rng, 3, lambda: rng.integers(1, 9, (1, 3)).astype(float), 4) for _ in range(5)]
+    members = [named("DecisionTreeClassifier", tree_=tree) for tree in trees]
+    classes = np.array(["a", "b", "c"])
+    forest = named("RandomForestClassifier", estimators_=members, classes_=classes, n_outputs_=1)
+    shares = np.array(
+        [np.mean([walked(t, row)[0] / walked(t, row)[0].sum() for t in trees], axis=0) for row in rows]
+    )
+    model = sd.compile(forest, example=rows, insecure=9, error=1e-3)
+    assert np.allclose(model.clear(rows), shares)
+    assert np.array_equal(model.polynomial(rows), model.clear(rows))
+    client = sd.ModelClient(model.plan)
+    server = client.server(model)
+    assert model.predict(client, server, rows).tolist() == classes[shares.argmax(axis=1)].tolist()
+    answers = client.decrypt(server.run(client.encrypt(rows)))
+    assert np.abs(answers - shares).max() <= model.plan.figures["error"] <= 1e-3
+    assert "decisions are exact" in str(model)
+
+    # Files: what a server and a client have of it.
+    model.save(tmp_path / "forest")
+    model.plan.save(tmp_path / "plan")
+    read = sd.CompiledModel.from_bytes(tmp_path / "forest")
+    plan = sd.ModelPlan.load(tmp_path / "plan")
+    assert read.plan.hash == plan.hash == model.plan.hash
+    assert plan.seconds > 0
+    assert plan.memory > plan.key_bytes
+    owner = sd.ModelClient(plan)
+    service = sd.ModelServer.from_bytes(read, owner.server(model).to_bytes())
+    request = sd.ModelRequest.from_bytes(plan, owner.encrypt(rows[:2]).to_bytes())
+    answer = sd.ModelAnswer.from_bytes(plan, service.run(request).to_bytes())
+    assert np.abs(owner.decrypt(answer) - shares[:2]).max() <= 1e-3
+    with pytest.raises(sd.InputError, match="not finite"):
+        client.encrypt([[0.0, np.nan, 0.0]])
+    network = sd.compile([sd.Dense(np.ones((3, 1)))], example=rows, insecure=9)
+    with pytest.raises(sd.KeyMismatchError):
+        sd.ModelClient(network.plan).server(model)
+    with pytest.raises(sd.KeyMismatchError):
+        client.decrypt(_foreign(network, rows))
+
+    single = named("DecisionTreeRegressor", tree_=grown(rng, 3, lambda: rng.normal(5, 2, (2, 1)), 3))
+    model = sd.compile(SimpleNamespace(steps=[("tree", single)]), example=rows, insecure=9)
+    wanted = np.array([walked(single.tree_, row)[:, 0] for row in rows])
+    client = sd.ModelClient(model.plan)
+    assert np.abs(model.predict(client, client.server(model), rows) - wanted).max() <= 1e-2
+
+
+def _foreign(network: Any, rows: np.ndarray) -> Any:
+    client = sd.ModelClient(network.plan)
+    return client.server(network).run(client.encrypt(rows))
+
+
+def test_gradient_boosting_by_its_attributes() -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(12, 2))
+    stages = [
+        [named("DecisionTreeRegressor", tree_=grown(rng, 2, lambda: rng.normal(size=(1, 1)), 3))]
+        for _ in range(6)
+    ]
+
+    def raw(inputs: np.ndarray) -> np.ndarray:
+        return np.array([0.4 + 0.1 * sum(walked(s[0].tree_, row)[0, 0] for s in stages) for row in inputs])
+
+    about = {"estimators_": np.array(stages, dtype=object), "learning_rate": 0.1}
+    boosted = named("GradientBoostingClassifier", classes_=np.array([3, 7]), decision_function=raw, **about)
+    model = sd.compile(boosted, example=rows, insecure=9, error=1e-4)
+    assert np.allclose(model.clear(rows)[:, 0], raw(rows))
+    client = sd.ModelClient(model.plan)
+    assert (
+        model.predict(client, client.server(model), rows).tolist() == np.where(raw(rows) > 0, 7, 3).tolist()
+    )
+
+    regressor = named("GradientBoostingRegressor", predict=raw, **about)
+    model = sd.compile(regressor, example=rows, insecure=9, error=1e-4)
+    client = sd.ModelClient(model.plan)
+    assert np.abs(model.predict(client, client.server(model), rows) - raw(rows)).max() <= 1e-4
+    other = named("GradientBoostingRegressor", predict=lambda x: raw(x) + x[:, 0], **about)
+    with pytest.raises(sd.UnsupportedError, match="begins with another estimator"):
+        sd.compile(other, example=rows, insecure=9)
+
+
+def xgboost_document(objective: str = "binary:logistic", booster: str = "gbtree") -> dict[str, Any]:
+    """Two trees as XGBoost writes them: a step at 0.5, with a node that pruning left behind, and a leaf."""
+    step = {
+        "left_children": [2, -1, -1, -1],
+        "right_children": [3, -1, -1, -1],
+        "split_indices": [1, 0, 0, 0],
+        "split_conditions": [0.5, 0.0, -1.25, 2.0],
+        "split_type": [0, 0, 0, 0],
+        "tree_param": {"size_leaf_vector": "1"},
+    }
+    leaf = {key: value[2:3] for key, value in step.items() if isinstance(value, list)}
+    model = {"trees": [step, {**leaf, "tree_param": {}}], "tree_info": [0, 0]}
+    return {
+        "learner": {
+            "objective": {"name": objective},
+            "gradient_booster": {"name": booster, "model": model},
+            "learner_model_param": {"base_score": "[7.5E-1]", "num_class": "0", "num_target": "1"},
+        }
+    }
+
+
+def lightgbm_document(**about: Any) -> dict[str, Any]:
+    """Two trees of three classes, of which one has a step at 0.1 that single precision does not hold."""
+    split = {"decision_type": "<=", "missing_type": "None", "split_feature": 0, "threshold": 0.1, **about}
+    step = {**split, "left_child": {"leaf_value": 3.0}, "right_child": {"leaf_value": -1.0}}
+    trees = [step, {"leaf_value": 0.5}, {"leaf_value": 1.0}]
+    return {
+        "objective": "multiclass num_class:3",
+        "num_tree_per_iteration": 3,
+        "tree_info": [{"tree_structure": tree} for tree in trees],
+    }
+
+
+def test_boosters_by_their_documents(tmp_path: Path) -> None:
+    # At a threshold XGBoost goes right, and LightGBM left.
+    rows = np.array([[0.0, 0.5], [0.0, np.nextafter(np.float32(0.5), np.float32(0))], [9.0, -3.0]])
+    (tmp_path / "model.json").write_text(json.dumps(xgboost_document()))
+    model = sd.compile(tmp_path / "model.json", example=rows, insecure=9, error=1e-3)
+    margins = np.log(3) - 1.25 + np.array([2.0, -1.25, -1.25])
+    assert np.allclose(model.clear(rows)[:, 0], margins)
+    client = sd.ModelClient(model.plan)
+    assert model.predict(client, client.server(model), rows).tolist() == [1, 0, 0]
+
+    rows = np.array([[0.1], [np.nextafter(0.1, 1)], [-5.0]])
+    booster = named("LGBMClassifier", classes_=np.array(["a", "b", "c"]))
+    booster.booster_ = named("Booster", dump_model=lightgbm_document)
+    model = sd.compile(booster, example=rows, insecure=9)
+    assert model.clear(rows).tolist() == [[3, 0.5, 1], [-1, 0.5, 1], [3, 0.5, 1]]
+    client = sd.ModelClient(model.plan)
+    assert model.predict(client, client.server(model), rows).tolist() == ["a", "c", "a"]
+
+    for document, what in [
+        (xgboost_document("count:poisson"), "objective"),
+        (xgboost_document(booster="dart"), "booster"),
+        (lightgbm_document(decision_type="=="), "categories"),
+        (lightgbm_document(missing_type="Zero"), "missing"),
+    ]:
+        with pytest.raises(sd.UnsupportedError, match=what):
+            sd.compile(json.dumps(document).encode(), example=rows)
+    circle = xgboost_document()
+    circle["learner"]["gradient_booster"]["model"]["trees"][0]["left_children"][2] = 0
+    for text in [b"{", b'{"x": 1}', b'{"learner": {}}', json.dumps(circle).encode(), b"{" + b'"a":[' * 10**5]:
+        with pytest.raises(sd.FormatError):
+            sd.compile(text, example=rows)
+
+
+def test_ensembles_that_are_not_compiled() -> None:
+    rng = np.random.default_rng(6)
+    tree = named("DecisionTreeClassifier", tree_=grown(rng, 2, lambda: np.ones((1, 2)), 2))
+    rows = rng.normal(size=(5, 2))
+    forest = named("RandomForestClassifier", estimators_=[tree], classes_=np.arange(2))
+    scaler = named("StandardScaler", n_features_in_=2, mean_=None, scale_=None, with_mean=False)
+    with pytest.raises(sd.UnsupportedError, match="transform with those before encryption"):
+        sd.compile(SimpleNamespace(steps=[("scale", scaler), ("forest", forest)]), example=rows)
+    with pytest.raises(sd.UnsupportedError, match="AdaBoost"):
+        sd.compile(named("AdaBoostClassifier", estimators_=[tree], classes_=np.arange(2)), example=rows)
+    several = named("RandomForestClassifier", estimators_=[tree], classes_=[np.arange(2), np.arange(2)])
+    with pytest.raises(sd.UnsupportedError, match="each label"):
+        sd.compile(several, example=rows)
+    with pytest.raises(sd.PlanError, match="leave bootstrap out"):
+        sd.compile(forest, example=rows, bootstrap="A")
+
+
 def test_scikit_learn_itself() -> None:
     pytest.importorskip("scipy")
     linear_model = pytest.importorskip("sklearn.linear_model")
@@ -241,6 +437,34 @@ def test_scikit_learn_itself() -> None:
         client = sd.ModelClient(model.plan)
         found = model.predict(client, client.server(model), data.data[400:500])
         assert (found == pipeline.predict(data.data[400:500])).mean() >= 0.97
+
+
+def test_forests_of_scikit_learn_itself() -> None:
+    pytest.importorskip("scipy")
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    trees = pytest.importorskip("sklearn.tree")
+    datasets = pytest.importorskip("sklearn.datasets")
+    cancer, digits = datasets.load_breast_cancer(), datasets.load_digits()
+    diabetes = datasets.load_diabetes()
+    cases: list[tuple[Any, Any]] = [
+        (trees.DecisionTreeClassifier(max_depth=4, random_state=0), digits),
+        (ensemble.RandomForestClassifier(10, max_depth=5, random_state=0), cancer),
+        (ensemble.ExtraTreesClassifier(8, max_depth=4, random_state=0), digits),
+        (ensemble.GradientBoostingClassifier(n_estimators=10, random_state=0), cancer),
+        (ensemble.GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0), digits),
+        (ensemble.RandomForestRegressor(5, max_depth=4, random_state=0), diabetes),
+        (ensemble.GradientBoostingRegressor(n_estimators=10, random_state=0), diabetes),
+    ]
+    for estimator, data in cases:
+        estimator.fit(data.data[:300], data.target[:300])
+        rows = data.data[300:310]
+        model = sd.compile(estimator, example=data.data[:300], insecure=10, error=0.5)
+        client = sd.ModelClient(model.plan)
+        found, wanted = model.predict(client, client.server(model), rows), estimator.predict(rows)
+        if hasattr(estimator, "classes_"):
+            assert found.tolist() == wanted.tolist(), estimator
+        else:
+            assert np.abs(found - wanted).max() <= model.plan.figures["error"], estimator
 
 
 class Random:

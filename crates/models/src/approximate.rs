@@ -26,10 +26,10 @@ pub enum Label {
 }
 
 impl Label {
-    /// The label of an answer; none if it has none.
+    /// The label of an answer, of equal numbers the first as in NumPy; none if it has none.
     pub fn of(self, answer: &[f64]) -> Option<usize> {
         match self {
-            Self::Argmax => answer.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(i, _)| i),
+            Self::Argmax => answer.iter().enumerate().rev().max_by(|a, b| a.1.total_cmp(b.1)).map(|(i, _)| i),
             Self::Sign => answer.first().map(|x| usize::from(*x > 0.0)),
             Self::Numbers => None,
         }

@@ -7,7 +7,7 @@ use super::refresh::RefreshWork;
 use super::statistics::{TableEngine, TableSpec};
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
-use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
+use sudare_he::circuits::bootstrapping::{BootstrapLiteral, Bootstrapper};
 use sudare_he::ckks::{self, Ciphertext, CiphertextOf, Evaluator, Expected, Plaintext};
 use sudare_methods::MatrixError;
 use sudare_methods::circuit::Prepared;
@@ -334,7 +334,7 @@ impl Program {
         let what = match self {
             Self::Product { product } => return Ok(Portable::Product(product)),
             Self::Circuit { circuit } => return Ok(Portable::Circuit(circuit)),
-            Self::Exact { .. } => "integers",
+            Self::Exact { .. } | Self::Arrays { .. } => "integers",
             Self::Table { .. } => "statistics of a table",
         };
         let planned = format!(

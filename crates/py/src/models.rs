@@ -1,17 +1,19 @@
-//! Trained models on encrypted inputs.
+//! Trained models on encrypted inputs: networks, and forests.
 
 use crate::error::Result;
 use crate::files::{read_key, write_key};
 use crate::plan::cache_folder;
 use crate::work::{Workers, bytes, long, with_progress};
 use numpy::ndarray::Array2;
-use numpy::{PyArray2, PyReadonlyArray2, ToPyArray};
+use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
-use sudare_models::{self as models, Dense, Function, Goal, Keys, Label, ModelError, Network};
+use sudare_models::forest::{self, Forest, Node};
+use sudare_models::{self as models, Dense, Function, Goal, Keys, Label, ModelError, Network, Shared};
 use sudare_ring::Threads;
+use sudare_rlwe::keys::SecretKey;
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_rlwe::work::Work;
 use sudare_session::machine;
@@ -23,11 +25,55 @@ type Layer<'py> = (String, PyReadonlyArray2<'py, f64>, Vec<f64>, String);
 /// a ring without security.
 type Wanted = (f64, String, f64, Option<f64>, Option<usize>, f64, usize, Option<String>, Option<u32>);
 
-/// A model at this machine's prices.
+/// A tree as Python gives it: of each node feature, threshold, left and right, both negative at a leaf, and its values.
+type Tree<'py> = (
+    PyReadonlyArray1<'py, i64>,
+    PyReadonlyArray1<'py, f64>,
+    PyReadonlyArray1<'py, i64>,
+    PyReadonlyArray1<'py, i64>,
+    PyReadonlyArray2<'py, f64>,
+);
+
+/// What is of a network, or of a forest.
+enum Of<N, F> {
+    Network(N),
+    Forest(F),
+}
+
+/// The same of both.
+macro_rules! either {
+    ($of:expr, $x:ident => $what:expr) => {
+        match $of {
+            Of::Network($x) => $what,
+            Of::Forest($x) => $what,
+        }
+    };
+}
+
+/// A network at this machine's prices.
 fn compiled(network: &Network, examples: &[f64], wanted: Wanted) -> Result<Model> {
     let cost = machine::stored(cache_folder().as_deref());
     let prices = |work: &Work, log_n: u32| cost.price(work, log_n, 1);
-    Ok(Model(models::Model::compile(network, examples, &self::wanted(wanted)?, &prices)?))
+    Ok(Model(Of::Network(models::Model::compile(network, examples, &self::wanted(wanted)?, &prices)?)))
+}
+
+/// A tree's nodes.
+fn nodes((feature, threshold, left, right, values): &Tree<'_>) -> Vec<Node> {
+    let rows = values.as_array();
+    let all = feature.as_array().into_iter().zip(threshold.as_array()).zip(left.as_array()).zip(right.as_array());
+    // What is negative and no leaf fits no tree, and is refused.
+    let number = |x: &i64| usize::try_from(*x).unwrap_or(usize::MAX);
+    all.zip(rows.rows())
+        .map(|((((feature, threshold), left), right), row)| match *left < 0 {
+            true => Node::Leaf(row.iter().copied().collect()),
+            false => Node::Split {
+                feature: number(feature),
+                threshold: *threshold,
+                left: number(left),
+                right: number(right),
+            },
+        })
+        .collect()
 }
 
 fn wanted((error, label, agreement, approximation, degree, margin, batch, set, insecure): Wanted) -> Result<Goal> {
@@ -55,7 +101,7 @@ fn table<'py>(py: Python<'py>, values: Vec<f64>, columns: usize) -> Result<Bound
 
 /// A compiled model, with its weights.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct Model(models::Model);
+pub struct Model(Of<models::Model, forest::Model>);
 
 #[pymethods]
 impl Model {
@@ -85,6 +131,26 @@ impl Model {
         long(py, || compiled(&Network::dense(inputs, layers)?, &examples, goal))
     }
 
+    /// Of trees for rows of so many features, which are rounded to single precision or not; what scores begin with.
+    #[staticmethod]
+    fn from_trees(
+        py: Python<'_>,
+        single: bool,
+        base: Vec<f64>,
+        trees: Vec<Tree<'_>>,
+        examples: PyReadonlyArray2<'_, f64>,
+        goal: Wanted,
+    ) -> Result<Self> {
+        let (inputs, examples) = (examples.as_array().ncols(), rows(&examples));
+        let trees = trees.iter().map(nodes).collect();
+        long(py, || {
+            let forest = Forest::new(inputs, single, base, trees)?;
+            let cost = machine::stored(cache_folder().as_deref());
+            let prices = |work: &Work, log_n: u32| cost.price(work, log_n, 1);
+            Ok(Self(Of::Forest(forest::Model::compile(&forest, &examples, &wanted(goal)?, &prices)?)))
+        })
+    }
+
     /// Outputs of an ONNX file's network, and numbers of an example.
     #[staticmethod]
     fn sizes(py: Python<'_>, file: &[u8]) -> Result<(usize, usize)> {
@@ -96,19 +162,27 @@ impl Model {
 
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> Result<Self> {
-        long(py, || Ok(Self(models::Model::from_bytes(data)?)))
+        long(py, || {
+            Ok(Self(match forest::Model::is_one(data) {
+                true => Of::Forest(forest::Model::from_bytes(data)?),
+                false => Of::Network(models::Model::from_bytes(data)?),
+            }))
+        })
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        bytes(py, || Ok(self.0.to_bytes()?))
+        bytes(py, || Ok(either!(&self.0, model => model.to_bytes())?))
     }
 
     #[getter]
     fn plan(&self) -> ModelPlan {
-        ModelPlan(self.0.plan().clone())
+        ModelPlan(match &self.0 {
+            Of::Network(model) => Of::Network(model.plan().clone()),
+            Of::Forest(model) => Of::Forest(model.plan().clone()),
+        })
     }
 
-    /// Answers in the clear: of the given model, or of its polynomials.
+    /// Answers in the clear: of the given model, or of its polynomials. A forest has none.
     fn clear<'py>(
         &self,
         py: Python<'py>,
@@ -116,70 +190,101 @@ impl Model {
         polynomial: bool,
     ) -> Result<Bound<'py, PyArray2<f64>>> {
         let (columns, examples) = (examples.as_array().ncols(), rows(&examples));
-        let one = |x: &[f64]| if polynomial { self.0.polynomial(x) } else { self.0.clear(x) };
+        let one = |x: &[f64]| match &self.0 {
+            Of::Network(model) if polynomial => model.polynomial(x),
+            of => either!(of, model => model.clear(x)),
+        };
         let found = long(py, || {
             let all = examples.chunks(columns.max(1)).map(one).collect::<std::result::Result<Vec<_>, _>>()?;
             Ok(all.concat())
         })?;
-        table(py, found, self.0.plan().outputs())
+        table(py, found, either!(&self.0, model => model.plan().outputs()))
     }
 }
 
 /// What client and server share.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct ModelPlan(models::Plan);
+pub struct ModelPlan(Of<models::Plan, forest::Plan>);
 
 #[pymethods]
 impl ModelPlan {
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> Result<Self> {
-        long(py, || Ok(Self(models::Plan::from_json(text)?)))
+        long(py, || {
+            Ok(Self(match forest::Plan::is_one(text) {
+                true => Of::Forest(forest::Plan::from_json(text)?),
+                false => Of::Network(models::Plan::from_json(text)?),
+            }))
+        })
     }
 
     fn to_json(&self) -> &str {
-        self.0.to_json()
+        either!(&self.0, plan => plan.to_json())
     }
 
     /// What it takes and promises, in lines.
     fn explain(&self) -> String {
-        self.0.to_string()
+        either!(&self.0, plan => plan.to_string())
     }
 
     /// Its name, in hexadecimal digits.
     #[getter]
     fn hash(&self) -> String {
-        self.0.hash().iter().map(|byte| format!("{byte:02x}")).collect()
+        either!(&self.0, plan => plan.hash()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Numbers of an example and of an answer, and examples of a ciphertext.
     #[getter]
     fn sizes(&self) -> (usize, usize, usize) {
-        (self.0.inputs(), self.0.outputs(), self.0.figures().images)
+        match &self.0 {
+            Of::Network(plan) => (plan.inputs(), plan.outputs(), plan.figures().images),
+            Of::Forest(plan) => (plan.inputs(), plan.outputs(), plan.figures().rows),
+        }
     }
 
     /// Bytes of the keys in memory.
     #[getter]
     fn key_bytes(&self) -> u64 {
-        self.0.key_bytes()
+        either!(&self.0, plan => plan.key_bytes())
     }
 
     /// Bytes of memory that a server takes.
     #[getter]
     fn memory(&self) -> u64 {
-        self.0.memory(self.0.stores())
+        either!(&self.0, plan => plan.memory(plan.stores()))
+    }
+
+    /// Labels of answers; none of numbers.
+    fn labels(&self, answers: PyReadonlyArray2<'_, f64>) -> Vec<Option<usize>> {
+        let answers = rows(&answers);
+        match &self.0 {
+            Of::Network(plan) => answers.chunks(plan.outputs()).map(|a| plan.figures().label.of(a)).collect(),
+            Of::Forest(plan) => plan.labels(&answers),
+        }
     }
 }
 
 /// Owns the secret key.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct ModelClient {
-    inner: models::Client,
+    inner: Of<models::Client, forest::Client>,
     threads: Threads,
 }
 
 impl ModelClient {
-    fn of(inner: models::Client, threads: &Workers) -> Self {
-        Self { inner, threads: Threads::new(threads.0) }
+    /// With a secret key of before, or a new one.
+    fn of(plan: &ModelPlan, secret: Option<SecretKey>, threads: &Workers) -> Result<Self> {
+        let inner = match (&plan.0, secret) {
+            (Of::Network(plan), None) => Of::Network(models::Client::new(plan)?),
+            (Of::Network(plan), Some(secret)) => Of::Network(models::Client::with_secret(plan, secret)?),
+            (Of::Forest(plan), None) => Of::Forest(forest::Client::new(plan)?),
+            (Of::Forest(plan), Some(secret)) => Of::Forest(forest::Client::with_secret(plan, secret)?),
+        };
+        Ok(Self { inner, threads: Threads::new(threads.0) })
+    }
+
+    fn secret(&self) -> &SecretKey {
+        either!(&self.inner, client => client.secret())
     }
 }
 
@@ -187,15 +292,15 @@ impl ModelClient {
 impl ModelClient {
     #[new]
     fn new(py: Python<'_>, plan: &ModelPlan, threads: Workers) -> Result<Self> {
-        long(py, || Ok(Self::of(models::Client::new(&plan.0)?, &threads)))
+        long(py, || Self::of(plan, None, &threads))
     }
 
     /// A client with a secret key of before.
     #[staticmethod]
     fn from_secret_bytes(py: Python<'_>, plan: &ModelPlan, secret: &[u8], threads: Workers) -> Result<Self> {
         long(py, || {
-            let secret = secret_key_from_bytes(plan.0.params(), secret)?;
-            Ok(Self::of(models::Client::with_secret(&plan.0, secret)?, &threads))
+            let secret = secret_key_from_bytes(either!(&plan.0, plan => plan.params()), secret)?;
+            Self::of(plan, Some(secret), &threads)
         })
     }
 
@@ -203,36 +308,37 @@ impl ModelClient {
     #[staticmethod]
     fn load(py: Python<'_>, plan: &ModelPlan, path: PathBuf, threads: Workers) -> Result<Self> {
         long(py, || {
-            let secret = secret_key_from_bytes(plan.0.params(), &read_key(&path)?)?;
-            Ok(Self::of(models::Client::with_secret(&plan.0, secret)?, &threads))
+            let secret = secret_key_from_bytes(either!(&plan.0, plan => plan.params()), &read_key(&path)?)?;
+            Self::of(plan, Some(secret), &threads)
         })
     }
 
     /// Writes the secret key to a file.
     fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> Result<()> {
-        let secret = self.inner.secret();
+        let secret = self.secret();
         long(py, || write_key(&path, &[&secret_key_to_bytes(secret)?], secret.id(), overwrite))
     }
 
     /// The secret key's bytes.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        bytes(py, || Ok(secret_key_to_bytes(self.inner.secret())?))
+        bytes(py, || Ok(secret_key_to_bytes(self.secret())?))
     }
 
     /// The secret key's public name.
     #[getter]
     fn key_id(&self) -> String {
-        self.inner.secret().id().to_string()
+        self.secret().id().to_string()
     }
 
     /// A server with new evaluation keys.
     fn server(&self, py: Python<'_>, model: &Model, threads: Workers, stored: Option<bool>) -> Result<ModelServer> {
-        if model.0.plan().hash() != self.inner.plan().hash() {
+        let own = either!(&self.inner, client => client.plan().hash());
+        if either!(&model.0, model => model.plan().hash()) != own {
             return Err(ModelError::Mixed { what: "the model" }.into());
         }
         long(py, || {
-            let keys = self.threads.run(|| self.inner.eval_keys())?;
-            ModelServer::of(&model.0, keys, &threads, stored)
+            let keys = self.threads.run(|| either!(&self.inner, client => client.eval_keys()))?;
+            ModelServer::of(model, keys, &threads, stored)
         })
     }
 
@@ -244,33 +350,39 @@ impl ModelClient {
     /// Encrypts examples.
     fn encrypt(&self, py: Python<'_>, examples: PyReadonlyArray2<'_, f64>) -> Result<ModelRequest> {
         let (columns, examples) = (examples.as_array().ncols(), rows(&examples));
-        let expected = self.inner.plan().inputs();
+        let expected = either!(&self.inner, client => client.plan().inputs());
         if columns != expected {
             return Err(ModelError::Shape { what: "an example", found: columns, expected }.into());
         }
-        long(py, || Ok(ModelRequest(self.threads.run(|| self.inner.encrypt(&examples))?)))
+        long(py, || Ok(ModelRequest(self.threads.run(|| either!(&self.inner, client => client.encrypt(&examples)))?)))
     }
 
     /// Decrypts answers.
     fn decrypt<'py>(&self, py: Python<'py>, answer: &ModelAnswer) -> Result<Bound<'py, PyArray2<f64>>> {
-        let found = long(py, || Ok(self.threads.run(|| self.inner.decrypt(&answer.0))?))?;
-        table(py, found, self.inner.plan().outputs())
+        let found = long(py, || Ok(self.threads.run(|| either!(&self.inner, client => client.decrypt(&answer.0)))?))?;
+        table(py, found, either!(&self.inner, client => client.plan().outputs()))
     }
 }
 
 /// Computes with evaluation keys and a model's weights.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct ModelServer {
-    inner: models::Server,
+    inner: Of<models::Server, forest::Server>,
     keys: Keys,
     threads: Threads,
 }
 
 impl ModelServer {
-    fn of(model: &models::Model, keys: Keys, threads: &Workers, stored: Option<bool>) -> Result<Self> {
-        let stored = stored.unwrap_or_else(|| model.plan().stores());
+    fn of(model: &Model, keys: Keys, threads: &Workers, stored: Option<bool>) -> Result<Self> {
+        let stored = stored.unwrap_or_else(|| either!(&model.0, model => model.plan().stores()));
         let threads = Threads::new(threads.0);
-        let inner = threads.run(|| models::Server::new(model, keys.clone(), stored))?;
+        let made = keys.clone();
+        let inner = threads.run(|| {
+            Ok::<_, ModelError>(match &model.0 {
+                Of::Network(model) => Of::Network(models::Server::new(model, made, stored)?),
+                Of::Forest(model) => Of::Forest(forest::Server::new(model, made, stored)?),
+            })
+        })?;
         Ok(Self { inner, keys, threads })
     }
 }
@@ -281,8 +393,8 @@ impl ModelServer {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, model: &Model, data: &[u8], threads: Workers, stored: Option<bool>) -> Result<Self> {
         long(py, || {
-            let keys = Keys::from_bytes(model.0.plan(), data)?;
-            Self::of(&model.0, keys, &threads, stored)
+            let keys = either!(&model.0, model => Keys::from_bytes(model.plan(), data))?;
+            Self::of(model, keys, &threads, stored)
         })
     }
 
@@ -313,7 +425,7 @@ impl ModelServer {
     fn run(&self, py: Python<'_>, request: &ModelRequest, progress: Option<Py<PyAny>>) -> Result<ModelAnswer> {
         with_progress(py, progress, |tell| {
             let tell = |done, all| tell(done, all);
-            Ok(ModelAnswer(self.threads.run(|| self.inner.run(&request.0, &tell))?))
+            Ok(ModelAnswer(self.threads.run(|| either!(&self.inner, server => server.run(&request.0, &tell)))?))
         })
     }
 }
@@ -326,7 +438,7 @@ pub struct ModelRequest(models::Request);
 impl ModelRequest {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, plan: &ModelPlan, data: &[u8]) -> Result<Self> {
-        long(py, || Ok(Self(models::Request::from_bytes(&plan.0, data)?)))
+        long(py, || Ok(Self(either!(&plan.0, plan => models::Request::from_bytes(plan, data))?)))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
@@ -348,7 +460,7 @@ pub struct ModelAnswer(models::Answer);
 impl ModelAnswer {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, plan: &ModelPlan, data: &[u8]) -> Result<Self> {
-        long(py, || Ok(Self(models::Answer::from_bytes(&plan.0, data)?)))
+        long(py, || Ok(Self(either!(&plan.0, plan => models::Answer::from_bytes(plan, data))?)))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {

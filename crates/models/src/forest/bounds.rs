@@ -46,11 +46,11 @@ pub(crate) fn placed(program: &Program, tables: &Tables) -> Result<f64, HeError>
     let (scale, prime) = (packed_scale(params, tables.step.modulus())?, sketch.q()[level]);
     let bound = |noise| Errors::of_noise(sketch.degree(), &noise, 1.0).bound;
     let (rounding, largest) = (bound(sketch.rounding()), SQRT_2 * tables.step.modulus() as f64);
-    let turned = bound(sketch.switching(level)) + bound(sketch.division(2));
-    let before = bound(sketch.secret_encryption()) + rounding + turned;
+    let rotated = bound(sketch.switching(level)) + bound(sketch.division(2));
+    let before = bound(sketch.secret_encryption()) + rounding + rotated;
     // Diagonals are rounded, and so is what they are multiplied by: once each.
     let rounded = (largest * scale + before) * diagonals as f64 * rounding / prime;
-    let after = giants as f64 * turned / prime + bound(sketch.division(2)) + rounding;
+    let after = giants as f64 * rotated / prime + bound(sketch.division(2)) + rounding;
     // Double precision has the same relative error at any scale.
     let doubles = largest * sketch.degree().log2() * f64::EPSILON * (2.0 + diagonals as f64);
     Ok((before + rounded + after) / scale + doubles)

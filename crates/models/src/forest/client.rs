@@ -100,7 +100,8 @@ impl Client {
         let lots: Vec<_> = ranks.chunks(self.plan.figures().rows).collect();
         let one = |i: usize| {
             let rank = |row: usize, s: usize| {
-                lots[i].get(row).and_then(|ranks| ranks.get(s % places.period)).copied().unwrap_or(0.0)
+                // Rows and columns that are not there have the rank 0.
+                lots[i].get(row).and_then(|ranks| ranks.get(s % places.period)).map_or(0.0, |rank| *rank)
             };
             let slot = |slot: usize| {
                 let (place, row) = (slot / places.rows, slot % places.rows);

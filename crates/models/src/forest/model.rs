@@ -65,7 +65,7 @@ impl fmt::Debug for Model {
     }
 }
 
-/// A forest laid out for a set.
+/// A forest arranged for a set.
 struct Made {
     columns: Vec<Column>,
     program: Program,
@@ -74,8 +74,8 @@ struct Made {
     output_bound: f64,
 }
 
-/// Lays out a forest, with columns of up to `most` thresholds.
-fn laid_out(forest: &Forest, params: BootstrapParams, most: usize) -> Result<Made, ModelError> {
+/// Arranges a forest, with columns of up to `most` thresholds.
+fn arranged(forest: &Forest, params: BootstrapParams, most: usize) -> Result<Made, ModelError> {
     let (columns, centred) = (columns(forest, most), forest.clone().centred());
     let ways = centred.ways();
     let depth = ways.iter().map(|(steps, _)| steps.len()).fold(0, usize::max);
@@ -213,7 +213,7 @@ impl Model {
         if (forest.inputs(), forest.outputs(), forest.single()) != (figures.inputs, figures.outputs, figures.single) {
             return foreign;
         }
-        let made = laid_out(&forest, plan.set().clone(), figures.most)?;
+        let made = arranged(&forest, plan.set().clone(), figures.most)?;
         let Made { columns, mut program, tables, base, output_bound } = made;
         let numbers = (program.size, output_bound) == (figures.size, figures.output_bound);
         if columns != figures.columns || program.places != *plan.places() || !numbers {
@@ -224,7 +224,7 @@ impl Model {
     }
 }
 
-/// Lays out a forest on a set, and foresees what it takes.
+/// Arranges a forest for a set, and foresees what it takes.
 fn way(
     set: DiscreteSet,
     forest: &Forest,
@@ -243,7 +243,7 @@ fn way(
         ));
     }
     let most = widest.min(values / 2);
-    let made = laid_out(forest, literal.build()?, most)?;
+    let made = arranged(forest, literal.build()?, most)?;
     let (program, places) = (&made.program, &made.program.places);
     let params = &program.params;
     let outputs = forest.outputs();

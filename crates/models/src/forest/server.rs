@@ -118,10 +118,10 @@ impl Server {
         let mut ranked = Vec::with_capacity(program.parts.len());
         for (p, part) in program.parts.iter().enumerate() {
             let encoded = self.part(p)?;
-            let there = self.ckks.linear_map(ranks, &encoded.picking)?;
-            let there = self.add(&there, part.added())?;
+            let shifted = self.ckks.linear_map(ranks, &encoded.picking)?;
+            let shifted = self.add(&shifted, part.added())?;
             let modulus = tables.step.modulus();
-            ranked.push(Discrete::from_parts(self.plan().set(), vec![there], modulus, tables.range(), self.bound)?);
+            ranked.push(Discrete::from_parts(self.plan().set(), vec![shifted], modulus, tables.range(), self.bound)?);
             // What is not kept is encoded again after the tables.
             parts.push(Some(encoded).filter(|_| self.parts.is_some()));
         }

@@ -1,9 +1,11 @@
 //! Forests on encrypted rows: decisions, labels, scores, and what is refused.
 
 use crate::world::{QUIET, prices};
+use sudare_he::ckks::{Ciphertext, Decryptor, Encoder};
 use sudare_models::forest::{Client, Forest, Model, Node, Plan, Server};
 use sudare_models::{Answer, Goal, Keys, Label, ModelError, Request, Shared};
 use sudare_ring::{ErrorKind, Kinded};
+use sudare_rlwe::wire::{Bundle, Wire};
 use sudare_testkit::Random;
 
 /// A tree of random shape, of up to `depth` steps; thresholds of `inputs` features are multiples of an eighth.
@@ -247,6 +249,28 @@ fn what_does_not_belong_together() {
     assert!(Server::new(&model, Keys { bootstrap: None, ..keys.clone() }, false).is_err());
     let read = Keys::from_bytes(model.plan(), &keys.to_bytes().unwrap()).unwrap();
     assert_eq!(read.id(), client.secret().id());
+}
+
+/// What is decrypted beside the scores is noise: nothing of partial sums, which are as large as scores.
+#[test]
+fn nothing_stands_beside_scores() {
+    let mut random = Random(9);
+    let forest = forest(&mut random, (2, 3), (4, 4));
+    let examples = rows(&mut random, 2, 2);
+    let world = World::new(&forest, &examples, &goal());
+    let plan = world.model.plan();
+    let answer = world.server.run(&world.client.encrypt(&examples).unwrap(), QUIET).unwrap();
+    let bundle = Bundle::<Ciphertext>::from_bytes(plan.params().rlwe(), &answer.to_bytes().unwrap()).unwrap();
+    let (decryptor, encoder) = (Decryptor::new(world.client.secret()), Encoder::new(plan.params()));
+    let (mut silent, mut scores) = (0.0f64, 0);
+    for c in bundle.ciphertexts() {
+        for z in encoder.decode_complex(&decryptor.decrypt(c).unwrap()).unwrap() {
+            // Scores of one row or of both halves.
+            if z.norm() > 1e-2 { scores += 1 } else { silent = silent.max(z.norm()) }
+        }
+    }
+    assert!(silent <= 2.0 * plan.figures().error, "{silent}");
+    assert!((1..=plan.outputs() * plan.figures().rows / 2).contains(&scores), "{scores}");
 }
 
 /// A forest travels; what is damaged or of another is refused, and never another forest.

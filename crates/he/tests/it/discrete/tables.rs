@@ -2,7 +2,7 @@
 
 use super::World;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, Kind};
-use sudare_he::discrete::{Discrete, DiscreteSet, Form, Table};
+use sudare_he::discrete::{Discrete, DiscreteSet, Errors, Forecast, Form, Table};
 use sudare_ring::Threads;
 use sudare_ring::count::{Counts, counted};
 use sudare_rlwe::Counters;
@@ -203,4 +203,31 @@ fn rotations_of_both_forms() {
         }
         assert!(w.server.rotate(&value, 2).is_err());
     }
+}
+
+/// What is foreseen of errors is what values state, to the last bit.
+#[test]
+fn errors_are_foreseen() {
+    let World { secret, server } = World::small(BootstrapLiteral::s15(), 9);
+    let params = server.params().clone();
+    let element = (params.params().rotation_element(2), params.input_level());
+    let keys = sudare_rlwe::keys::KeyGenerator::new(&secret).unwrap().eval_keys(None, &[element]).unwrap();
+    let w = World { server: server.with_keys(keys).unwrap(), secret };
+    let x = w.encrypt(&[3, 1, 4, 15], 16, Form::Packed);
+    let (step, last) = (Table::of(16, 7, |x| x / 8).unwrap(), Table::of(7, 2, |x| u64::from(x == 0)).unwrap());
+    let steps = w.server.table(&x, &step).unwrap();
+    let sum = w.server.add(&steps, &w.server.rotate(&steps, 2).unwrap()).unwrap();
+    let out = w.server.table(&sum, &last).unwrap();
+    let seen = Forecast { modulus: 16, range: x.range(), errors: x.errors() }.table(&params, &step).unwrap();
+    let folded = seen.folded(&params).unwrap();
+    let found = folded.table(&params, &last).unwrap();
+    for (value, foreseen) in [(&steps, seen), (&sum, folded), (&out, found)] {
+        assert_eq!(
+            (value.modulus(), value.range(), value.errors()),
+            (foreseen.modulus, foreseen.range, foreseen.errors)
+        );
+    }
+    assert_eq!(w.decrypt(&out)[..4], [1, 0, 1, 0]);
+    let lost = Forecast { errors: Errors::within(0.6), ..seen };
+    assert!(lost.table(&params, &last).is_err() && lost.table(&params, &step).is_err());
 }
