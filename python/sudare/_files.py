@@ -173,12 +173,12 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
                 return _bits_client(source, home, threads)
             return _READERS[found.object](source, home, threads)
     data = octets(source)
-    if data.lstrip()[:1] == b"{":
-        return _text(data)
-    if data.startswith(_MODEL):
+    if data.startswith((_MODEL, _FOREST)):
         from ._models import CompiledModel
 
         return CompiledModel.from_bytes(data)
+    if data.lstrip()[:1] == b"{":
+        return _text(data)
     what = kind(data)
     reader = _READERS.get(what.object)
     if reader is None:
@@ -200,7 +200,7 @@ def _text(data: bytes) -> Any:
             return Moments._read(json.loads(text))
         if f'"sudare": "{learning.KIND}"' in text[:64]:
             return learning.Plan.from_json(text)
-        if '"sudare_model"' in text[:64]:
+        if '"sudare_model"' in text[:64] or '"sudare_forest"' in text[:64]:
             return ModelPlan.from_json(text)
     except UnicodeDecodeError:
         raise FormatError("this is no plan: it is not text; copy it again") from None
@@ -212,8 +212,8 @@ def _text(data: bytes) -> Any:
 
 
 _MAGIC = b"SUDARE\x1a\n"
-#: A compiled model, whose weights are no object of the wire format.
-_MODEL = b"SUDMODL1"
+#: A compiled network or forest, whose weights are no object of the wire format.
+_MODEL, _FOREST = b"SUDMODL", b'{"sudare_forest_file"'
 #: Bytes by which a file is recognised; the longest header; the longest text or table of statistics; and what
 #: is read at a time.
 _HEAD, _MOST_HEADER, _MOST_TEXT, _STEP = 1 << 12, 16 << 20, 1 << 30, 1 << 28

@@ -15,7 +15,7 @@
 //! | files: a plan with the weights that it names | `weights` |
 //! | who owns inputs, who computes, and what travels between them | [`client`], [`server`], [`keys`], [`message`] |
 //! | forests and boosted trees | [`forest`] |
-//! | what plans of both have in common | [`shared`] |
+//! | what networks and forests have in common | [`shared`] |
 //!
 //! What is linear between two functions is one sparse matrix; the server multiplies by its diagonals in baby steps and giant steps. The
 //! rooms of the upper half of the table, up to `approximate`, know nothing of encryption but polynomials.
@@ -57,4 +57,4 @@ pub use network::{Dense, Layer, Network};
 pub use noise::Promise;
 pub use plan::{Figures, LayerPlan, Operations, Plan};
 pub use server::Server;
-pub use shared::Shared;
+pub use shared::{Of, Shared};

@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_models::forest::{self, Forest, Node};
-use sudare_models::{self as models, Dense, Function, Goal, Keys, Label, ModelError, Network, Shared};
+use sudare_models::{self as models, Dense, Function, Goal, Keys, Label, ModelError, Network, Of, Shared, either};
 use sudare_ring::Threads;
 use sudare_rlwe::keys::SecretKey;
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
@@ -33,22 +33,6 @@ type Tree<'py> = (
     PyReadonlyArray1<'py, i64>,
     PyReadonlyArray2<'py, f64>,
 );
-
-/// What is of a network, or of a forest.
-enum Of<N, F> {
-    Network(N),
-    Forest(F),
-}
-
-/// The same of both.
-macro_rules! either {
-    ($of:expr, $x:ident => $what:expr) => {
-        match $of {
-            Of::Network($x) => $what,
-            Of::Forest($x) => $what,
-        }
-    };
-}
 
 /// A network at this machine's prices.
 fn compiled(network: &Network, examples: &[f64], wanted: Wanted) -> Result<Model> {
@@ -162,12 +146,7 @@ impl Model {
 
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> Result<Self> {
-        long(py, || {
-            Ok(Self(match forest::Model::is_one(data) {
-                true => Of::Forest(forest::Model::from_bytes(data)?),
-                false => Of::Network(models::Model::from_bytes(data)?),
-            }))
-        })
+        long(py, || Ok(Self(Of::<models::Model, forest::Model>::from_bytes(data)?)))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
@@ -210,12 +189,7 @@ pub struct ModelPlan(Of<models::Plan, forest::Plan>);
 impl ModelPlan {
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> Result<Self> {
-        long(py, || {
-            Ok(Self(match forest::Plan::is_one(text) {
-                true => Of::Forest(forest::Plan::from_json(text)?),
-                false => Of::Network(models::Plan::from_json(text)?),
-            }))
-        })
+        long(py, || Ok(Self(Of::<models::Plan, forest::Plan>::from_json(text)?)))
     }
 
     fn to_json(&self) -> &str {
@@ -344,7 +318,7 @@ impl ModelClient {
 
     /// The bytes of new evaluation keys.
     fn keys_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        bytes(py, || Ok(self.threads.run(|| self.inner.eval_keys())?.to_bytes()?))
+        bytes(py, || Ok(self.threads.run(|| either!(&self.inner, client => client.eval_keys()))?.to_bytes()?))
     }
 
     /// Encrypts examples.
@@ -377,12 +351,7 @@ impl ModelServer {
         let stored = stored.unwrap_or_else(|| either!(&model.0, model => model.plan().stores()));
         let threads = Threads::new(threads.0);
         let made = keys.clone();
-        let inner = threads.run(|| {
-            Ok::<_, ModelError>(match &model.0 {
-                Of::Network(model) => Of::Network(models::Server::new(model, made, stored)?),
-                Of::Forest(model) => Of::Forest(forest::Server::new(model, made, stored)?),
-            })
-        })?;
+        let inner = threads.run(|| model.0.server(made, stored))?;
         Ok(Self { inner, keys, threads })
     }
 }

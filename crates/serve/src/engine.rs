@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_expr::{Matrix, Operation};
 use sudare_genome::{Options, Padding, Panel};
-use sudare_models::Model;
+use sudare_models::{either, forest};
 use sudare_plan::MAX_PLAN_BYTES;
 use sudare_plan::Plan;
 use sudare_ring::{ErrorKind, Threads};
@@ -52,13 +52,16 @@ impl ServedPanel {
     }
 }
 
+/// A compiled network or forest.
+pub type CompiledModel = sudare_models::Of<sudare_models::Model, forest::Model>;
+
 /// A compiled model as tenants may use it.
 #[derive(Clone, Debug)]
 pub struct ServedModel {
     /// The name that clients ask for.
     pub name: String,
     /// The model, with its weights.
-    pub model: Model,
+    pub model: CompiledModel,
 }
 
 /// What the operator offers to all tenants.
@@ -91,7 +94,7 @@ enum Of {
 enum Session {
     Plan(Plan, sudare_session::Server),
     Panel(Box<sudare_genome::Server>),
-    Model(Box<sudare_models::Server>, bool),
+    Model(Box<sudare_models::Of<sudare_models::Server, forest::Server>>, bool),
     Table(Box<OpenTable>),
 }
 
@@ -102,7 +105,7 @@ impl Session {
                 Self::Plan(_, server) => server.bytes() as u64,
                 // Masks are expanded: twice what was sent, at most.
                 Self::Panel(_) => 2 * keys,
-                Self::Model(server, stored) => server.plan().memory(*stored),
+                Self::Model(server, stored) => either!(&**server, server => server.plan().memory(*stored)),
                 Self::Table(table) => table.bytes(),
             }
     }
@@ -168,7 +171,7 @@ impl Engine {
     }
 
     /// A model by its name.
-    pub fn model(&self, name: &str) -> Result<&Model, Problem> {
+    pub fn model(&self, name: &str) -> Result<&CompiledModel, Problem> {
         let found = self.served.models.iter().find(|served| served.name == name);
         found.map(|served| &served.model).ok_or_else(|| Problem::not_found("model"))
     }
@@ -272,10 +275,10 @@ impl Engine {
                 let session = self.session(&Name { tenant: tenant.clone(), of, keys: Some(*keys) })?;
                 let Session::Model(server, _) = &*session else { return Err(broken()) };
                 let inputs = self.objects.read(tenant, *inputs)?;
-                let request = sudare_models::Request::from_bytes(server.plan(), &inputs)?;
+                let request = either!(&**server, server => sudare_models::Request::from_bytes(server.plan(), &inputs))?;
                 let room = self.objects.reserve(tenant, ANSWER_BYTES.max(inputs.len() as u64))?;
                 let tell = |done: usize, all: usize| steps.tell(done as u64, all as u64);
-                let answer = self.pool.run(|| server.run(&request, &tell))?.to_bytes()?;
+                let answer = self.pool.run(|| either!(&**server, server => server.run(&request, &tell)))?.to_bytes()?;
                 self.objects.put(room, |out| Ok(out.write_all(&answer)?))
             }
         }
@@ -382,9 +385,12 @@ impl Engine {
 
     fn model_session(&self, name: &Name, model: &str) -> Result<Session, Problem> {
         let (model, Some(keys)) = (self.model(model)?, name.keys) else { return Err(broken()) };
-        let stored = model.plan().stores() && model.plan().memory(true) <= self.memory;
-        let keys = sudare_models::Keys::from_bytes(model.plan(), &self.objects.read(&name.tenant, keys)?)?;
-        let server = self.pool.run(|| sudare_models::Server::new(model, keys, stored))?;
+        let keys = self.objects.read(&name.tenant, keys)?;
+        let (stored, keys) = either!(model, model => {
+            let plan = model.plan();
+            (plan.stores() && plan.memory(true) <= self.memory, sudare_models::Keys::from_bytes(plan, &keys)?)
+        });
+        let server = self.pool.run(|| model.server(keys, stored))?;
         Ok(Session::Model(Box::new(server), stored))
     }
 

@@ -55,7 +55,7 @@ mod tokens;
 pub use client::{Patience, Remote, RemoteError};
 pub use digest::Digest;
 #[cfg(feature = "server")]
-pub use engine::{Served, ServedModel, ServedPanel};
+pub use engine::{CompiledModel, Served, ServedModel, ServedPanel};
 #[cfg(feature = "server")]
 pub use events::Event;
 pub use problem::Problem;

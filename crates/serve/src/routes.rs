@@ -29,6 +29,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
+use sudare_models::{Shared as _, either};
 use sudare_ring::ErrorKind;
 use sudare_ring::error::told;
 use sudare_store::layout::hex;
@@ -239,7 +240,9 @@ async fn config(State(app): State<App>, _: Tenant) -> Response {
     let models: Vec<_> = served
         .models
         .iter()
-        .map(|served| json!({ "name": served.name, "plan": hex(&served.model.plan().hash()) }))
+        .map(
+            |served| json!({ "name": served.name, "plan": hex(&either!(&served.model, model => model.plan().hash())) }),
+        )
         .collect();
     let panels: Vec<_> = served
         .panels
@@ -269,7 +272,7 @@ async fn sites(State(app): State<App>, _: Tenant, Named(name): Named) -> Answer 
 }
 
 async fn model_plan(State(app): State<App>, _: Tenant, Named(name): Named) -> Answer {
-    let plan = app.jobs.engine.model(&name)?.plan().to_json().to_owned();
+    let plan = either!(app.jobs.engine.model(&name)?, model => model.plan().to_json().to_owned());
     Ok(([(header::CONTENT_TYPE, "application/json")], plan).into_response())
 }
 

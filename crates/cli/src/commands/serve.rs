@@ -11,10 +11,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use sudare_genome::Panel;
-use sudare_models::Model;
 use sudare_ring::ErrorKind;
 use sudare_serve::{
-    Event, Limits, Patience, Remote, Served, ServedModel, ServedPanel, Service, Settings, Stop, Tls, Tokens,
+    CompiledModel, Event, Limits, Patience, Remote, Served, ServedModel, ServedPanel, Service, Settings, Stop, Tls,
+    Tokens,
 };
 
 /// Most bytes of a model's file.
@@ -82,7 +82,7 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
     }
     let mut models = Vec::new();
     for (name, path) in &a.model {
-        let model = Model::from_bytes(&files::read(path, MAX_MODEL)?).in_file(path)?;
+        let model = CompiledModel::from_bytes(&files::read(path, MAX_MODEL)?).in_file(path)?;
         models.push(ServedModel { name: name.clone(), model });
     }
     let usual = Limits::default();

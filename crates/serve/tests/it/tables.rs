@@ -5,11 +5,12 @@ use crate::service::{refused, send};
 use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use sudare_models::forest::{self, Forest, Node};
 use sudare_models::{Dense, Function, Label, Model, Network};
 use sudare_ring::ErrorKind;
 use sudare_rlwe::work::Work;
 use sudare_search::{Answer, Client, Gap, Goal, Index, Manifest, Mode, Parcel, Payload};
-use sudare_serve::{Digest, Limits, Remote, RemoteError, Request, Served, ServedModel, Settings, State};
+use sudare_serve::{CompiledModel, Digest, Limits, Remote, RemoteError, Request, Served, ServedModel, Settings, State};
 use sudare_testkit::Random;
 
 const D: usize = 8;
@@ -311,9 +312,17 @@ fn a_model_answers_at_a_server_as_it_does_here() {
     let prices = |work: &Work, log_n: u32| (work.ntt + work.pass + work.mac) * f64::from(log_n) * 1e-9;
     let compiled = |goal| Model::compile(&network, &examples, &goal, &prices).unwrap();
     let (model, other) = (compiled(goal), compiled(sudare_models::Goal { margin: 2.0, ..goal }));
+    let trees = vec![vec![
+        Node::Split { feature: 2, threshold: 0.1, left: 1, right: 2 },
+        Node::Leaf(vec![0.0, 1.0]),
+        Node::Leaf(vec![1.0, 0.0]),
+    ]];
+    let trees = Forest::new(5, true, vec![0.0; 2], trees).unwrap();
+    let trees = forest::Model::compile(&trees, &examples, &goal, &prices).unwrap();
     let models = vec![
-        ServedModel { name: "net".into(), model: Model::from_bytes(&model.to_bytes().unwrap()).unwrap() },
-        ServedModel { name: "other".into(), model: other },
+        ServedModel { name: "net".into(), model: CompiledModel::from_bytes(&model.to_bytes().unwrap()).unwrap() },
+        ServedModel { name: "other".into(), model: CompiledModel::Network(other) },
+        ServedModel { name: "trees".into(), model: CompiledModel::from_bytes(&trees.to_bytes().unwrap()).unwrap() },
     ];
     let server =
         Running::offering(&Settings::new(folder.path()), &tenants, Served { models, ..Served::default() }, None);
@@ -325,15 +334,30 @@ fn a_model_answers_at_a_server_as_it_does_here() {
     let keys = send(&remote, &client.eval_keys().unwrap().to_bytes().unwrap());
     let inputs = send(&remote, &client.encrypt(&examples[..15]).unwrap().to_bytes().unwrap());
     let infer = |model: &str, keys: Digest, inputs: Digest| Request::Infer { model: model.into(), keys, inputs };
-    for _ in 0..2 {
-        let job = remote.submit(&infer("net", keys, inputs), None).unwrap();
+    let answer = |model: &str, keys: Digest, inputs: Digest| {
+        let job = remote.submit(&infer(model, keys, inputs), None).unwrap();
         let (result, _) = remote.wait(&job.id, &|_, _| ()).unwrap();
         let mut bytes = Vec::new();
         remote.fetch(result, &mut bytes).unwrap();
+        bytes
+    };
+    for _ in 0..2 {
+        let bytes = answer("net", keys, inputs);
         let found = client.decrypt(&sudare_models::Answer::from_bytes(&plan, &bytes).unwrap()).unwrap();
         let exact: Vec<f64> = examples[..15].chunks(5).flat_map(|x| model.polynomial(x).unwrap()).collect();
         assert!(found.len() == 9 && found.iter().zip(&exact).all(|(a, b)| (a - b).abs() < 1e-2), "{found:?} {exact:?}");
     }
+    // A forest, by the same lines.
+    let text = remote.model_plan("trees").unwrap();
+    let of_trees = forest::Client::new(&forest::Plan::from_json(std::str::from_utf8(&text).unwrap()).unwrap()).unwrap();
+    let for_trees = send(&remote, &of_trees.eval_keys().unwrap().to_bytes().unwrap());
+    let rows = send(&remote, &of_trees.encrypt(&examples[..15]).unwrap().to_bytes().unwrap());
+    let bytes = answer("trees", for_trees, rows);
+    let scores = of_trees.decrypt(&sudare_models::Answer::from_bytes(of_trees.plan(), &bytes).unwrap()).unwrap();
+    let labels: Vec<_> = examples[..15].chunks(5).map(|x| Some(usize::from(x[2] <= f64::from(0.1f32)))).collect();
+    assert_eq!(of_trees.plan().labels(&scores), labels);
+    assert_eq!(refused(&remote, &infer("trees", keys, rows)), ErrorKind::Mismatch);
+    assert_eq!(refused(&remote, &infer("trees", for_trees, inputs)), ErrorKind::Mismatch);
     let stranger = sudare_models::Client::new(&plan).unwrap();
     let foreign = send(&remote, &stranger.eval_keys().unwrap().to_bytes().unwrap());
     assert_eq!(refused(&remote, &infer("net", foreign, inputs)), ErrorKind::Mismatch);
@@ -343,5 +367,5 @@ fn a_model_answers_at_a_server_as_it_does_here() {
     assert_eq!(refused(&remote, &infer("net", keys, send(&remote, b"no inputs"))), ErrorKind::Format);
     assert!(matches!(remote.model_plan("none"), Err(RemoteError::Refused(p)) if p.kind() == ErrorKind::NotFound));
     let told = serde_json::Value::Object(remote.config().unwrap());
-    assert_eq!((&told["models"][0]["name"], told["models"].as_array().unwrap().len()), (&"net".into(), 2));
+    assert_eq!((&told["models"][0]["name"], told["models"].as_array().unwrap().len()), (&"net".into(), 3));
 }
