@@ -250,10 +250,11 @@ def context(
     have drifted apart.
     `bootstrap` names a set: "A" (9 levels between refreshes, 26 bits), "A12" (12), "B" (5, 20 bits, faster)
     or "C" (4, 16 bits, half the ring). Matrices then have `refresh()`, and depth and precision are the set's.
-    "X15" (3 products between refreshes) and "X16" (20) are for integers, exact modulo 65537 and refreshed by
-    themselves: the context is an `IntegerContext`, and has no other setting than `security` and `threads`.
     With `auto_refresh` they do it by themselves where levels end, to the bound that they carry: see
     `x.bounded`.
+    The sets "X15" (3 products between refreshes) and "X16" (20) are for integers, exact modulo 65537. The
+    context is then an `IntegerContext`, which refreshes by itself. Its only settings are `security` and
+    `threads`.
     `columns` lays matrices as tables over whole ciphertexts, that many columns (a power of two) side by
     side: the layout for data of many rows. `+ - *` broadcast there as NumPy's do, also among encrypted
     operands; `X @ w` and `v @ X` are products with vectors, and there are none of matrices.
@@ -262,6 +263,8 @@ def context(
     same levels on a ring of a few thousand numbers, to try a program in seconds. A `release` declares how
     many results will be shown to others; its noise takes a high precision. What a plan would choose from the
     expression is chosen here for whatever may come: a plan's keys are smaller and it is faster.
+
+    Raises `UnsupportedError` for other settings beside a set of integers.
 
     >>> ctx = context(depth=1, tile=4)
     >>> x = ctx.encrypt([[1, 2], [3, 4]])

@@ -16,7 +16,7 @@ def loop(x: Any, w: Any) -> Any:
     y = x
     for _ in range(6):
         y = (y * x - w) * w + 3
-    return y, y + x
+    return y + x
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +45,12 @@ def test_a_plan_of_powers_and_loops() -> None:
     server = client.server()
     x, w = rng.integers(-900, 901, (2, 40, 20))
     found = client.decrypt(loop(client.encrypt(x, "x"), server.plain(w, "w")))
-    for part, wanted in zip(found, loop(x.astype(object), w.astype(object)), strict=True):
-        assert part.dtype == np.int64
-        assert (part == wanted % T).all()
+    assert found.dtype == np.int64
+    assert (found == loop(x.astype(object), w.astype(object)) % T).all()
     # The keys of the refresh go where the server's others go, and others encrypt for the client.
     there = sd.Server.from_bytes(plan, server.to_bytes(), threads=1)
-    y, _ = loop(there.bind(client.public().encrypt(x, "x")), there.plain(w, "w"))
-    assert (client.decrypt(y) == found[0]).all()
+    y = loop(there.bind(client.public().encrypt(x, "x")), there.plain(w, "w"))
+    assert (client.decrypt(y) == found).all()
     with pytest.raises(sd.FormatError):
         sd.Server.from_bytes(plan, server.to_bytes()[:-100])
     with pytest.raises(sd.FormatError, match="security"):

@@ -228,13 +228,20 @@ extern "C" int sudare_emulator_launch(const char* name, const unsigned grid[3], 
 namespace emulator {
 static char* reserve(uint64_t bytes) {
   void* at = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) std::perror("the emulator's range of addresses"), std::abort();
-  return static_cast<char*>(at);
+  return at == MAP_FAILED ? nullptr : static_cast<char*>(at);
 }
-const Range range = {reserve(RANGE), reinterpret_cast<Touched*>(reserve(RANGE / 8 * sizeof(Touched)))};
+Range range = {};
 static std::mutex spans;
 static std::map<uint64_t, std::vector<char*>> unused;
 static uint64_t given = 0;
+
+// The ranges, when the first buffer is wanted: who loads the library for other work has its addresses to itself.
+static bool reserved() {
+  if (range.shadow) return true;
+  if (!range.memory) range.memory = reserve(RANGE);
+  if (range.memory) range.shadow = reinterpret_cast<Touched*>(reserve(RANGE / 8 * sizeof(Touched)));
+  return range.shadow;
+}
 
 static uint64_t span(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096 + 2 * 4096; }
 // Memory and its shadow, from the first page to that before the last.
@@ -252,6 +259,7 @@ extern "C" void* sudare_emulator_allocate(uint64_t bytes) {
   char* p;
   {
     std::lock_guard<std::mutex> held(spans);
+    if (!reserved()) return nullptr;
     std::vector<char*>& same = unused[all];
     if (same.empty()) {
       if (RANGE - given < all) return nullptr;

@@ -65,10 +65,10 @@ void barrier();
 // Device memory is within one range of addresses, and its shadow within another.
 constexpr uint64_t RANGE = uint64_t(1) << 40;
 struct Range { char* memory; Touched* shadow; };
-extern const Range range;
+extern Range range;
 inline Touched* touched(const u64* p) {
   const uint64_t at = uint64_t(reinterpret_cast<const char*>(p) - range.memory);
-  return at < RANGE ? range.shadow + at / 8 : nullptr;
+  return range.shadow && at < RANGE ? range.shadow + at / 8 : nullptr;
 }
 inline u64 read_device(const u64* p) {
   const u64 value = *static_cast<const volatile u64*>(p);   // a fault names this address, not the shadow's

@@ -1,7 +1,10 @@
-//! Tests that need a process of their own.
+//! Tests that need a process of their own, or the system.
 
 use std::collections::HashSet;
-use std::io::{Read, Write, pipe};
+use std::ffi::CString;
+use std::io::{self, Read, Write, pipe};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One test at a time: what another test holds is no leak, and a forked child must not find a lock that another thread
@@ -34,6 +37,16 @@ pub fn in_both(mut work: impl FnMut() -> Vec<u8>) -> (Vec<u8>, Vec<u8>) {
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert_eq!(status, 0, "the child failed");
     (ours, theirs)
+}
+
+/// A named pipe, which keeps who opens it waiting. A child process that makes it would hold the locks of other tests until it runs.
+///
+/// # Errors
+/// What the system says.
+pub fn fifo(path: &Path) -> io::Result<()> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: a path that ends with a zero byte.
+    if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The first bytes of masks, each with the name of what made it.

@@ -175,7 +175,7 @@ fn a_stop_waits_for_no_job_that_hears_nothing() {
     server.stop();
     let pipe = folder.path().join("one/objects").join(operands[0].object.to_string());
     std::fs::remove_file(&pipe).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    sudare_testkit::process::fifo(&pipe).unwrap();
     settings.workers = 1;
     let server = Running::start(&settings, &tenants);
     let until = Instant::now() + Duration::from_secs(20);
