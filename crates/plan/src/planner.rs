@@ -270,7 +270,7 @@ impl Planner {
         }
         let (expr, size) = (&goal.expression, largest(&goal.expression));
         let integers =
-            if self.integers_would_do(goal)? { "; integers are exact: describe the inputs with dtype=int" } else { "" };
+            if self.integers_would_do(goal) { "; integers are exact: describe the inputs with dtype=int" } else { "" };
         let release = if goal.release.is_some() { ", or release fewer results or with fewer bits" } else { "" };
         Ok(match self.least_error(goal)? {
             Some(least) if least < size => {
@@ -294,11 +294,9 @@ impl Planner {
     }
 
     /// Whether an exact plan computes the goal, should its elements be integers.
-    fn integers_would_do(&self, goal: &Goal) -> Result<bool, MatrixError> {
-        match goal.of_integers() {
-            Some(exact) if exact.check().is_ok() => Ok(!self.programs(&exact)?.is_empty()),
-            _ => Ok(false),
-        }
+    fn integers_would_do(&self, goal: &Goal) -> bool {
+        let exact = goal.of_integers().filter(|exact| exact.check().is_ok());
+        exact.is_some_and(|exact| self.programs(&exact).is_ok_and(|programs| !programs.is_empty()))
     }
 
     /// The least error, rounded up to two digits, for which there is a plan.
