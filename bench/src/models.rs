@@ -19,6 +19,9 @@ use sudare_testkit::Random;
 /// How far measured seconds may lie over predicted ones.
 const MORE: f64 = 1.3;
 
+/// Examples that built-in networks are compiled with: of thousands of rows none leaves their ranges and the margin.
+const CALIBRATED: usize = 256;
+
 /// Options of the suite.
 #[derive(Debug, Args)]
 pub struct Options {
@@ -93,10 +96,10 @@ fn built_in(prices: &CostModel) -> Outcome<Vec<Case>> {
     let mut out = Vec::new();
     for (name, sizes, function, batch, degree) in cases {
         let network = dense(&mut random, sizes, &function)?;
-        let examples: Vec<f64> = random.units(sizes[0] * batch.max(16)).iter().map(|x| x.abs()).collect();
+        let examples: Vec<f64> = random.units(sizes[0] * batch.max(CALIBRATED)).iter().map(|x| x.abs()).collect();
         let goal = Goal { batch, degree, label: Label::Numbers, error: 1e-2, ..Goal::default() };
         let price = |work: &Work, log_n: u32| prices.price(work, log_n, 1);
-        let model = Model::compile(&network, &examples[..16 * sizes[0]], &goal, &price)?;
+        let model = Model::compile(&network, &examples[..CALIBRATED * sizes[0]], &goal, &price)?;
         out.push(Case::new(name, model, examples[..sizes[0] * batch].to_vec()));
     }
     Ok(out)
@@ -360,7 +363,7 @@ pub fn run(
         lines.put(&line)?;
         all.push(line);
     }
-    if options.file.is_empty() {
+    if options.file.is_empty() && options.onnx.is_empty() {
         for line in forests(budget, threads, machine, &prices)? {
             lines.put(&line)?;
             all.push(line);
