@@ -9,7 +9,7 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sudare_models::forest::{self, Forest, Node};
-use sudare_models::{Answer, Client, Dense, Function, Goal, Label, Model, ModelError, Network, Server};
+use sudare_models::{Answer, Client, Dense, Function, Goal, Label, Model, ModelError, Network, Server, Shared};
 use sudare_plan::CostModel;
 use sudare_ring::Threads;
 use sudare_ring::threads::map_jobs;

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NoReturn, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from . import _core, _html, _tables
 from ._array import plain
-from ._errors import InputError, ShapeError, UnsupportedError
+from ._context_base import ContextBase, checked, taken
+from ._errors import InputError, UnsupportedError
 from ._estimate import Estimate, Tiles, estimate
-from ._frames import framed, place
+from ._frames import place
 from ._integer_context import IntegerContext
 from ._matrix import Encrypted, members, rows
 from ._memory import require
@@ -19,13 +20,13 @@ from ._plan import INTEGER_SETS
 from ._progress import progress
 from ._release import Release, declared, wanted
 from ._session import Server
-from ._values import count, each, real, security_bits
+from ._values import count, real, security_bits
 from .learn._iterate import Iterating
 
 __all__ = ["Context", "context"]
 
 
-class Context:
+class Context(ContextBase):
     """Encrypts, computes and decrypts in one place: it holds the secret key and all others.
 
     Its matrices are those of any server, and every operation is done as it is called.
@@ -90,16 +91,6 @@ class Context:
         return self._server._core.columns
 
     @property
-    def threads(self) -> int:
-        """How many threads work."""
-        return self._server.threads
-
-    @property
-    def key_bytes(self) -> int:
-        """Bytes of its evaluation keys in memory."""
-        return self._server.key_bytes
-
-    @property
     def releases_left(self) -> int:
         """Results that may still be shown under its key, of those that it declares."""
         return self._core.releases_left
@@ -114,11 +105,8 @@ class Context:
         not finite or over the bound, `UnsupportedError` for what holds no numbers, `OutOfMemoryError` for
         more than fits into memory.
         """
-        if isinstance(x, Encrypted):
-            raise UnsupportedError("this matrix is encrypted already")
-        values, dropped = (rows if self.columns is None else _tables.rows)(plain(x))
-        if values.ndim != 2:
-            raise ShapeError(f"a context takes matrices and vectors, not an array of shape {values.shape}")
+        lines = rows if self.columns is None else _tables.rows
+        values, dropped = taken(x, lambda given: lines(plain(given)))
         bound = None if max_abs is None else real(max_abs, "max_abs")
         over = np.argwhere(np.abs(values) > (np.inf if bound is None else bound))
         if len(over):
@@ -145,12 +133,7 @@ class Context:
         if isinstance(x, Iterating):
             return x._decrypted(lambda part: self.decrypt(part, release=release, private=private))
         released = wanted(release, private, self._releases)
-
-        def shown(part: Any) -> Any:
-            found: Any = self._core.decrypt(_checked(part), released).reshape(part.shape)
-            return found if like is None else framed(found, like)
-
-        return each(shown, x)
+        return self._read(x, like, lambda core: self._core.decrypt(core, released))
 
     def estimate(self, function: Callable[..., Any], /, **inputs: Any) -> Estimate:
         """Seconds and bytes that a function of encrypted matrices would take here, before it is done.
@@ -176,7 +159,7 @@ class Context:
         Raises `UnsupportedError` for what is no encrypted matrix, `ReleaseError` in a context without
         releases.
         """
-        return self._core.released_error(_checked(x))
+        return self._core.released_error(checked(x))
 
     def _repr_html_(self) -> str:
         return _html.context(self)
@@ -184,26 +167,7 @@ class Context:
     def __repr__(self) -> str:
         kind = "" if self.columns is None else f"tables of {self.columns} columns, "
         levels = f"{self.levels} levels" + ("" if self._bootstrap is None else f" by set {self._bootstrap}")
-        return (
-            f"<sudare context depth {self.depth}, {kind}N = 2^{self._server._core.log_n}, {levels}, "
-            f"{'NO SECURITY, ' if self._security == 'insecure' else ''}"
-            f"{self.threads} threads, keys {self.key_bytes / 1e6:.0f} MB, secret key hidden>"
-        )
-
-    def save(self, target: Any) -> NoReturn:
-        """Refused: what a context encrypts belongs to this process."""
-        raise UnsupportedError(
-            "a context and its matrices are not saved; a plan's client, server and values are"
-        )
-
-    def __reduce__(self) -> NoReturn:
-        raise UnsupportedError("a context holds a secret key and does not pickle; use a plan and its client")
-
-
-def _checked(x: Encrypted) -> _core.Encrypted:
-    if not isinstance(x, Encrypted):
-        raise UnsupportedError(f"a matrix of a context is decrypted, not {type(x).__name__}")
-    return x._core
+        return self._described(f"depth {self.depth}, {kind}N = 2^{self._server._core.log_n}, {levels}")
 
 
 @overload

@@ -70,7 +70,7 @@ class PlainTable:
         return self._core.rows
 
     def scores(self, query: Source) -> bytes:
-        """The encrypted cosines of all rows with the vectors of a question: four bytes a row and vector.
+        """The encrypted cosines of all rows with the vectors of a question: twelve bytes a row and vector.
 
         Raises `FormatError` for what is no question, `KeyMismatchError` for one of another plan.
         """
@@ -99,7 +99,7 @@ class PlainClient(SecretHolder[_core.PlainClient]):
         return client
 
     def query(self, vectors: ArrayLike) -> bytes:
-        """Encrypt a question (d,), or a batch of them (b, d): d ciphertexts of 10 kB each.
+        """Encrypt a question (d,), or a batch of them (b, d): d ciphertexts of 12 kB each.
 
         Raises `InputError` for zeros and numbers that are not finite, `ShapeError`.
         """

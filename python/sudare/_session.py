@@ -63,7 +63,7 @@ class Server(KeyedServer[_core.Server]):
 
     @property
     def counters(self) -> dict[str, int]:
-        """Operations done so far: add, rot, cmult, mult, key_switches. None are counted of integers."""
+        """Operations done so far: add, rot, cmult, mult, key_switches. Of integers those of refreshes."""
         return self._core.counters()
 
     @property

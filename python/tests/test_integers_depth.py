@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -117,12 +118,37 @@ def test_a_context_refreshes_by_itself(ctx: sd.IntegerContext) -> None:
     assert (ctx.decrypt({"known": known})["known"] == b - 100).all()
 
 
+def test_what_does_not_fit_into_memory(ctx: sd.IntegerContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes of fresh ciphertexts are compared with what is left before any is made."""
+    assert ctx.encrypt(np.arange(ctx.slots + 1)).nbytes >= 2 * ctx._core.ciphertext_bytes
+    monkeypatch.setattr("sudare._memory.available", lambda: 1 << 20)
+    ctx.encrypt([1, 2])
+    with pytest.raises(sd.OutOfMemoryError, match="in parts"):
+        ctx.encrypt(np.zeros(10**7, np.int64))
+
+
 def test_what_a_context_refuses(ctx: sd.IntegerContext) -> None:
     x = ctx.encrypt([[1, 2], [3, 4]])
     with pytest.raises(sd.UnsupportedError, match="nothing is rounded"):
         ctx.encrypt([0.5])
     with pytest.raises(sd.InputError, match="max_abs=2"):
         ctx.encrypt([3], max_abs=2)
+    none: list[Any] = [[], np.zeros((0, 3), np.int64), np.int64(3), np.zeros((2, 2, 2), np.int64)]
+    for array in none:
+        with pytest.raises(sd.ShapeError):
+            ctx.encrypt(array)
+    for wide in (np.iinfo(np.int64).min, np.iinfo(np.int64).max, -(2**53), 10**40):
+        with pytest.raises(sd.InputError, match=r"over 2\^53"):
+            ctx.encrypt(np.array([1, wide]))
+    for bound in (float("nan"), 0, -5):
+        with pytest.raises(sd.SudareError):
+            ctx.encrypt([0], max_abs=bound)
+    with pytest.raises(sd.UnsupportedError, match="already"):
+        ctx.encrypt(x)
+    with pytest.raises(sd.UnsupportedError, match="decrypted"):
+        ctx.decrypt([1])
+    with pytest.raises(sd.UnsupportedError, match="pickle"):
+        pickle.dumps(ctx)
     with pytest.raises(sd.SudareError, match="sum them after decryption"):
         x.sum()
     with pytest.raises(sd.SudareError, match="element by element"):

@@ -13,7 +13,7 @@ use sudare_expr::{Operand, Shape};
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, Kind};
 use sudare_he::ckks::ParamsLiteral;
 use sudare_methods::products::candidates;
-use sudare_methods::{ProductSpec, Requirements};
+use sudare_methods::{Method, ProductSpec, Requirements};
 use sudare_rlwe::security::Security;
 use sudare_rlwe::work::Work;
 
@@ -69,16 +69,14 @@ pub fn product(spec: &ProductSpec) -> Outcome<f64> {
     Ok(arithmetic(&figures.work, literal.log_n).max(all / ASSUMED_COPY))
 }
 
-/// The method whose products of blocks are the processor's, wherever its operands are.
-const ON_HOST: &str = "module";
-
-/// What the methods that devices run by themselves propose for a product, the cheapest by the model first.
+/// What the methods that devices run by themselves propose for a product, the cheapest by the model first. The products of blocks of the
+/// module method are the processor's, wherever its operands are.
 pub fn proposals(shape: Shape, method: Option<&str>, security: Security) -> Outcome<Vec<(f64, ProductSpec)>> {
     let req = Requirements { shape, max_abs: [1.0; 2], error: 1e-4, security, fresh: [true; 2], decrypt_next: true };
     let mut found = Vec::new();
     for spec in candidates(&req) {
         let name = spec.plan()?.name();
-        if name != ON_HOST && method.is_none_or(|wanted| wanted == name) {
+        if !matches!(spec.method, Method::Module(_)) && method.is_none_or(|wanted| wanted == name) {
             found.push((product(&spec)?, spec));
         }
     }

@@ -270,7 +270,11 @@ extern "C" void* sudare_emulator_allocate(uint64_t bytes) {
       same.pop_back();
     }
   }
-  if (!allow(p + 4096, inside)) return nullptr;
+  if (!allow(p + 4096, inside)) {
+    std::lock_guard<std::mutex> held(spans);
+    unused[all].push_back(p);
+    return nullptr;
+  }
   std::memset(p + 4096, 0xAD, inside);
   return p + 4096 + inside - (bytes + 15) / 16 * 16;
 }

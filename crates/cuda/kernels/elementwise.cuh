@@ -78,14 +78,14 @@ struct Dot {
   u32 log_n, terms;
   u64 parts;   // of an item of a, where b's have one
 };
-// A sum of 2^6 products is brought below q.
-D void settle(Wide* sum, u32 products, u32 before, const Prime& p) {
-  if ((products & 63) < before) { UNROLL for (int h = 0; h < 2; h++) sum[h] = Wide{0, sum[h].modulo(p)}; }
+// Sums of at most 2^6 products and a residue are brought below q.
+D void settle(Wide* sum, const Prime& p) {
+  UNROLL for (int h = 0; h < 2; h++) sum[h] = Wide{0, sum[h].modulo(p)};
 }
 // Of ciphertexts: two polynomials to an item of a and b, three of out. Grid (items * N / 512, limbs), 256 threads.
 KERNEL(256, 3, dot, Dot) {
   const Place at = place(g.log_n);
-  const Prime p = g.primes[blockIdx.y];
+  const Prime& p = g.primes[blockIdx.y];
   Wide first[2] = {}, middle[2] = {}, last[2] = {};
   ROLLED for (u32 t = 0; t < g.terms; t++) {
     const u64 i = 2 * (at.polynomial * g.terms + t);
@@ -99,9 +99,11 @@ KERNEL(256, 3, dot, Dot) {
     middle[1].add(a1.y, b0.y);
     last[0].add(a1.x, b1.x);
     last[1].add(a1.y, b1.y);
-    settle(first, t + 1, 1, p);
-    settle(middle, 2 * t + 2, 2, p);
-    settle(last, t + 1, 1, p);
+    if ((t & 31) == 31) {   // two products a term in the middle; one branch for all, which takes fewer registers
+      settle(first, p);
+      settle(middle, p);
+      settle(last, p);
+    }
   }
   store_two(g.out.at(3 * at.polynomial) + at.word, first[0].modulo(p), first[1].modulo(p));
   store_two(g.out.at(3 * at.polynomial + 1) + at.word, middle[0].modulo(p), middle[1].modulo(p));
@@ -118,7 +120,7 @@ KERNEL(256, 4, dot_plain, Dot) {
     const Two x = load_two(g.a.at(i * g.parts + part) + at.word), y = load_two(g.b.at(i) + at.word);
     sum[0].add(x.x, y.x);
     sum[1].add(x.y, y.y);
-    settle(sum, t + 1, 1, p);
+    if ((t & 63) == 63) settle(sum, p);
   }
   store_two(g.out.at(at.polynomial) + at.word, sum[0].modulo(p), sum[1].modulo(p));
 }

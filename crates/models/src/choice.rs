@@ -9,6 +9,7 @@ use crate::network::Network;
 use crate::noise::{Errors, Gains, Map, Promise};
 use crate::placement::{Levels, Placement, Range, placed};
 use crate::plan::{Figures, LayerPlan, Operations, Plan};
+use crate::shared::Shared;
 use crate::weights;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

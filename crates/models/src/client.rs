@@ -6,6 +6,7 @@ use crate::keys::Keys;
 use crate::layout::{Layout, period};
 use crate::message::{Answer, Request};
 use crate::plan::Plan;
+use crate::shared::Shared;
 use std::sync::Arc;
 use sudare_he::circuits::bootstrapping::BootstrapKeys;
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor};
@@ -13,19 +14,19 @@ use sudare_ring::threads;
 use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
 use zeroize::Zeroizing;
 
-/// Holds the secret key. Cloning shares it.
+/// Holds the secret key for a plan of a network, or of a forest. Cloning shares it.
 #[derive(Clone, Debug)]
-pub struct Client {
-    plan: Plan,
-    secret: Arc<SecretKey>,
+pub struct Client<P = Plan> {
+    pub(crate) plan: P,
+    pub(crate) secret: Arc<SecretKey>,
 }
 
-impl Client {
+impl<P: Shared> Client<P> {
     /// A client with a new key.
     ///
     /// # Errors
     /// [`ModelError::He`] if the system gives no entropy.
-    pub fn new(plan: &Plan) -> Result<Self, ModelError> {
+    pub fn new(plan: &P) -> Result<Self, ModelError> {
         Self::with_secret(plan, SecretKey::generate(plan.params())?)
     }
 
@@ -33,13 +34,13 @@ impl Client {
     ///
     /// # Errors
     /// [`ModelError::He`] for a key of other parameters.
-    pub fn with_secret(plan: &Plan, secret: SecretKey) -> Result<Self, ModelError> {
+    pub fn with_secret(plan: &P, secret: SecretKey) -> Result<Self, ModelError> {
         plan.params().hash().require("the secret key", secret.params().hash())?;
         Ok(Self { plan: plan.clone(), secret: Arc::new(secret) })
     }
 
     /// The plan.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &P {
         &self.plan
     }
 
@@ -53,15 +54,17 @@ impl Client {
     /// # Errors
     /// [`ModelError::He`].
     pub fn eval_keys(&self) -> Result<Keys, ModelError> {
-        let (figures, params) = (self.plan.figures(), self.plan.params());
-        let eval = match figures.relin.is_none() && figures.galois.is_empty() {
-            true => EvalKeys::new(params, self.secret.id()),
-            false => KeyGenerator::new(&self.secret)?.eval_keys(figures.relin, &figures.galois)?,
+        let (relin, galois) = self.plan.key_levels();
+        let eval = match relin.is_none() && galois.is_empty() {
+            true => EvalKeys::new(self.plan.params(), self.secret.id()),
+            false => KeyGenerator::new(&self.secret)?.eval_keys(relin, galois)?,
         };
         let set = self.plan.refresh().map(|set| BootstrapKeys::generate(&self.secret, &set.build()?));
         Ok(Keys { eval, bootstrap: set.transpose()? })
     }
+}
 
+impl Client {
     /// Encrypts examples, row by row.
     ///
     /// # Errors

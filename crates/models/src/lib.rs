@@ -57,4 +57,4 @@ pub use network::{Dense, Layer, Network};
 pub use noise::Promise;
 pub use plan::{Figures, LayerPlan, Operations, Plan};
 pub use server::Server;
-pub use shared::{Of, Shared};
+pub use shared::{Footprint, NetworkOrForest, Shared};

@@ -6,15 +6,13 @@ use crate::error::{ModelError, format};
 use crate::layout::{Order, period};
 use crate::noise::Promise;
 use crate::placement::Levels;
+use crate::shared::Shared;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet};
 use sudare_he::ckks::{Params, ParamsLiteral};
-use sudare_rlwe::keys::KeySwitchKey;
 
-/// Bytes of encoded weights that a server keeps by itself.
-const STORED: u64 = 1 << 30;
 /// Bytes of a plan's text at most.
 const MAX_TEXT: usize = 1 << 24;
 
@@ -261,27 +259,6 @@ impl Plan {
             (true, false) => lots.saturating_mul(self.inputs()),
             (true, true) => lots.saturating_mul(self.outputs()),
         }
-    }
-
-    /// Bytes of all keys of a server in memory.
-    pub fn key_bytes(&self) -> u64 {
-        let Figures { relin, galois, bootstrap_keys, .. } = &self.0.figures;
-        let levels = relin.iter().chain(galois.iter().map(|(_, level)| level));
-        let bytes = |level: &usize| KeySwitchKey::bytes_at(self.0.params.rlwe().literal(), *level) as u64;
-        bootstrap_keys.saturating_add(levels.map(bytes).sum())
-    }
-
-    /// Whether a server keeps this plan's weights encoded, if its owner does not choose: it keeps up to 1 GiB.
-    pub fn stores(&self) -> bool {
-        self.0.figures.prepared[0] <= STORED
-    }
-
-    /// Bytes of memory that a server takes for one ciphertext at a time; `stored`: with all weights encoded, else those of one layer.
-    pub fn memory(&self, stored: bool) -> u64 {
-        let Figures { prepared: [all, largest], diagonals, working, .. } = &self.0.figures;
-        [if stored { *all } else { *largest }, *diagonals, *working]
-            .iter()
-            .fold(self.key_bytes(), |a, b| a.saturating_add(*b))
     }
 }
 

@@ -1,14 +1,18 @@
-//! What networks and forests have in common: enough for keys and messages, and for those who take either.
+//! What networks and forests have in common: keys, messages, memory, and what those need who take either.
 
 use crate::error::ModelError;
 use crate::keys::Keys;
-use crate::plan::Plan;
+use crate::plan::{Figures, Plan};
 use crate::{Model, Server, forest};
 use sudare_he::circuits::bootstrapping::BootstrapLiteral;
 use sudare_he::ckks::Params;
+use sudare_rlwe::keys::KeySwitchKey;
+
+/// Bytes of encoded weights that a server keeps by itself.
+const STORED: u64 = 1 << 30;
 
 /// A plan: what client and server share.
-pub trait Shared {
+pub trait Shared: Clone {
     /// Names the plan: parties that have one name have one plan.
     fn hash(&self) -> [u8; 32];
     /// Its parameters.
@@ -17,6 +21,43 @@ pub trait Shared {
     fn refresh(&self) -> Option<&BootstrapLiteral>;
     /// Ciphertexts of a request of so many examples, or of the answer.
     fn ciphertexts(&self, examples: usize, answer: bool) -> usize;
+    /// Level of the relinearisation key, if there is one, and the Galois elements of automorphism keys, each with its level.
+    fn key_levels(&self) -> (Option<usize>, &[(u64, usize)]);
+    /// What its server keeps and works in.
+    fn footprint(&self) -> Footprint;
+
+    /// Bytes of all keys of a server in memory.
+    fn key_bytes(&self) -> u64 {
+        let (relin, galois) = self.key_levels();
+        let levels = relin.into_iter().chain(galois.iter().map(|(_, level)| *level));
+        let bytes = |level: usize| KeySwitchKey::bytes_at(self.params().rlwe().literal(), level) as u64;
+        self.footprint().bootstrap_keys.saturating_add(levels.map(bytes).sum())
+    }
+
+    /// Whether a server keeps the weights encoded, if its owner does not choose: it keeps up to 1 GiB.
+    fn stores(&self) -> bool {
+        self.footprint().prepared[0] <= STORED
+    }
+
+    /// Bytes of memory that a server takes for one ciphertext at a time; `stored`: with all weights encoded, else those of one layer
+    /// or part.
+    fn memory(&self, stored: bool) -> u64 {
+        let Footprint { prepared: [all, largest], diagonals, working, .. } = self.footprint();
+        [if stored { all } else { largest }, diagonals, working].into_iter().fold(self.key_bytes(), u64::saturating_add)
+    }
+}
+
+/// Bytes that a server takes, but for keys of layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Encoded weights: all, and the largest layer or part.
+    pub prepared: [u64; 2],
+    /// Diagonals of refreshes or tables.
+    pub diagonals: u64,
+    /// Keys of refreshes or tables.
+    pub bootstrap_keys: u64,
+    /// What it works in for one ciphertext, the weights as they are among them.
+    pub working: u64,
 }
 
 impl Shared for Plan {
@@ -35,11 +76,20 @@ impl Shared for Plan {
     fn ciphertexts(&self, examples: usize, answer: bool) -> usize {
         self.ciphertexts(examples, answer)
     }
+
+    fn key_levels(&self) -> (Option<usize>, &[(u64, usize)]) {
+        (self.figures().relin, &self.figures().galois)
+    }
+
+    fn footprint(&self) -> Footprint {
+        let Figures { prepared, diagonals, bootstrap_keys, working, .. } = *self.figures();
+        Footprint { prepared, diagonals, bootstrap_keys, working }
+    }
 }
 
 /// What is of a network, or of a forest: a model, a plan, a client, a server.
 #[derive(Clone, Debug)]
-pub enum Of<N, F> {
+pub enum NetworkOrForest<N, F> {
     /// Of a network.
     Network(N),
     /// Of a forest.
@@ -51,13 +101,13 @@ pub enum Of<N, F> {
 macro_rules! either {
     ($of:expr, $x:ident => $what:expr) => {
         match $of {
-            $crate::Of::Network($x) => $what,
-            $crate::Of::Forest($x) => $what,
+            $crate::NetworkOrForest::Network($x) => $what,
+            $crate::NetworkOrForest::Forest($x) => $what,
         }
     };
 }
 
-impl Of<Model, forest::Model> {
+impl NetworkOrForest<Model, forest::Model> {
     /// A model of its file's bytes.
     ///
     /// # Errors
@@ -73,15 +123,15 @@ impl Of<Model, forest::Model> {
     ///
     /// # Errors
     /// As [`Server::new`], [`forest::Server::new`].
-    pub fn server(&self, keys: Keys, stored: bool) -> Result<Of<Server, forest::Server>, ModelError> {
+    pub fn server(&self, keys: Keys, stored: bool) -> Result<NetworkOrForest<Server, forest::Server>, ModelError> {
         Ok(match self {
-            Self::Network(model) => Of::Network(Server::new(model, keys, stored)?),
-            Self::Forest(model) => Of::Forest(forest::Server::new(model, keys, stored)?),
+            Self::Network(model) => NetworkOrForest::Network(Server::new(model, keys, stored)?),
+            Self::Forest(model) => NetworkOrForest::Forest(forest::Server::new(model, keys, stored)?),
         })
     }
 }
 
-impl Of<Plan, forest::Plan> {
+impl NetworkOrForest<Plan, forest::Plan> {
     /// A plan of its text.
     ///
     /// # Errors

@@ -112,6 +112,12 @@ impl IntegerContext {
         Ok(self.0.arrays()?.params().slots())
     }
 
+    /// Bytes of a fresh ciphertext.
+    #[getter]
+    fn ciphertext_bytes(&self) -> Result<u64> {
+        Ok(self.0.arrays()?.ciphertext_bytes())
+    }
+
     /// Products in a row between two refreshes.
     #[getter]
     fn depth(&self) -> Result<usize> {

@@ -12,6 +12,11 @@ use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_search::{self as search, Gap, Goal, Keys, Mode, Payload, SearchError};
 
+/// Vectors, row by row.
+pub fn floats(vectors: &PyReadonlyArray2<'_, f32>) -> Vec<f32> {
+    vectors.as_array().iter().copied().collect()
+}
+
 /// A plan.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct Index(search::Index);
@@ -191,7 +196,7 @@ impl IndexClient {
 
     /// A question of some vectors.
     fn query(&self, py: Python<'_>, vectors: PyReadonlyArray2<'_, f32>) -> Result<IndexQuery> {
-        let vectors: Vec<f32> = vectors.as_array().iter().copied().collect();
+        let vectors = floats(&vectors);
         long(py, || Ok(IndexQuery(self.threads.run(|| self.inner.query(&vectors))?)))
     }
 
@@ -234,7 +239,7 @@ impl IndexStoring {
         vectors: PyReadonlyArray2<'_, f32>,
         payload: PyReadonlyArray1<'_, u64>,
     ) -> Result<()> {
-        let vectors: Vec<f32> = vectors.as_array().iter().copied().collect();
+        let vectors = floats(&vectors);
         let payload = payload.as_array().to_vec();
         let (inner, threads) = (&mut self.inner, Threads::new(self.threads));
         long(py, || match inner {

@@ -11,7 +11,9 @@ use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
 use sudare_models::forest::{self, Forest, Node};
-use sudare_models::{self as models, Dense, Function, Goal, Keys, Label, ModelError, Network, Of, Shared, either};
+use sudare_models::{
+    self as models, Dense, Function, Goal, Keys, Label, ModelError, Network, NetworkOrForest, Shared, either,
+};
 use sudare_ring::Threads;
 use sudare_rlwe::keys::SecretKey;
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
@@ -38,7 +40,7 @@ type Tree<'py> = (
 fn compiled(network: &Network, examples: &[f64], wanted: Wanted) -> Result<Model> {
     let cost = machine::stored(cache_folder().as_deref());
     let prices = |work: &Work, log_n: u32| cost.price(work, log_n, 1);
-    Ok(Model(Of::Network(models::Model::compile(network, examples, &self::wanted(wanted)?, &prices)?)))
+    Ok(Model(NetworkOrForest::Network(models::Model::compile(network, examples, &self::wanted(wanted)?, &prices)?)))
 }
 
 /// A tree's nodes.
@@ -85,7 +87,7 @@ fn table<'py>(py: Python<'py>, values: Vec<f64>, columns: usize) -> Result<Bound
 
 /// A compiled model, with its weights.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct Model(Of<models::Model, forest::Model>);
+pub struct Model(NetworkOrForest<models::Model, forest::Model>);
 
 #[pymethods]
 impl Model {
@@ -131,7 +133,7 @@ impl Model {
             let forest = Forest::new(inputs, single, base, trees)?;
             let cost = machine::stored(cache_folder().as_deref());
             let prices = |work: &Work, log_n: u32| cost.price(work, log_n, 1);
-            Ok(Self(Of::Forest(forest::Model::compile(&forest, &examples, &wanted(goal)?, &prices)?)))
+            Ok(Self(NetworkOrForest::Forest(forest::Model::compile(&forest, &examples, &wanted(goal)?, &prices)?)))
         })
     }
 
@@ -146,7 +148,7 @@ impl Model {
 
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> Result<Self> {
-        long(py, || Ok(Self(Of::<models::Model, forest::Model>::from_bytes(data)?)))
+        long(py, || Ok(Self(NetworkOrForest::<models::Model, forest::Model>::from_bytes(data)?)))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
@@ -156,8 +158,8 @@ impl Model {
     #[getter]
     fn plan(&self) -> ModelPlan {
         ModelPlan(match &self.0 {
-            Of::Network(model) => Of::Network(model.plan().clone()),
-            Of::Forest(model) => Of::Forest(model.plan().clone()),
+            NetworkOrForest::Network(model) => NetworkOrForest::Network(model.plan().clone()),
+            NetworkOrForest::Forest(model) => NetworkOrForest::Forest(model.plan().clone()),
         })
     }
 
@@ -170,7 +172,7 @@ impl Model {
     ) -> Result<Bound<'py, PyArray2<f64>>> {
         let (columns, examples) = (examples.as_array().ncols(), rows(&examples));
         let one = |x: &[f64]| match &self.0 {
-            Of::Network(model) if polynomial => model.polynomial(x),
+            NetworkOrForest::Network(model) if polynomial => model.polynomial(x),
             of => either!(of, model => model.clear(x)),
         };
         let found = long(py, || {
@@ -183,13 +185,13 @@ impl Model {
 
 /// What client and server share.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct ModelPlan(Of<models::Plan, forest::Plan>);
+pub struct ModelPlan(NetworkOrForest<models::Plan, forest::Plan>);
 
 #[pymethods]
 impl ModelPlan {
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> Result<Self> {
-        long(py, || Ok(Self(Of::<models::Plan, forest::Plan>::from_json(text)?)))
+        long(py, || Ok(Self(NetworkOrForest::<models::Plan, forest::Plan>::from_json(text)?)))
     }
 
     fn to_json(&self) -> &str {
@@ -211,8 +213,8 @@ impl ModelPlan {
     #[getter]
     fn sizes(&self) -> (usize, usize, usize) {
         match &self.0 {
-            Of::Network(plan) => (plan.inputs(), plan.outputs(), plan.figures().images),
-            Of::Forest(plan) => (plan.inputs(), plan.outputs(), plan.figures().rows),
+            NetworkOrForest::Network(plan) => (plan.inputs(), plan.outputs(), plan.figures().images),
+            NetworkOrForest::Forest(plan) => (plan.inputs(), plan.outputs(), plan.figures().rows),
         }
     }
 
@@ -232,8 +234,10 @@ impl ModelPlan {
     fn labels(&self, answers: PyReadonlyArray2<'_, f64>) -> Vec<Option<usize>> {
         let answers = rows(&answers);
         match &self.0 {
-            Of::Network(plan) => answers.chunks(plan.outputs()).map(|a| plan.figures().label.of(a)).collect(),
-            Of::Forest(plan) => plan.labels(&answers),
+            NetworkOrForest::Network(plan) => {
+                answers.chunks(plan.outputs()).map(|a| plan.figures().label.of(a)).collect()
+            }
+            NetworkOrForest::Forest(plan) => plan.labels(&answers),
         }
     }
 }
@@ -241,7 +245,7 @@ impl ModelPlan {
 /// Owns the secret key.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct ModelClient {
-    inner: Of<models::Client, forest::Client>,
+    inner: NetworkOrForest<models::Client, forest::Client>,
     threads: Threads,
 }
 
@@ -249,10 +253,14 @@ impl ModelClient {
     /// With a secret key of before, or a new one.
     fn of(plan: &ModelPlan, secret: Option<SecretKey>, threads: &Workers) -> Result<Self> {
         let inner = match (&plan.0, secret) {
-            (Of::Network(plan), None) => Of::Network(models::Client::new(plan)?),
-            (Of::Network(plan), Some(secret)) => Of::Network(models::Client::with_secret(plan, secret)?),
-            (Of::Forest(plan), None) => Of::Forest(forest::Client::new(plan)?),
-            (Of::Forest(plan), Some(secret)) => Of::Forest(forest::Client::with_secret(plan, secret)?),
+            (NetworkOrForest::Network(plan), None) => NetworkOrForest::Network(models::Client::new(plan)?),
+            (NetworkOrForest::Network(plan), Some(secret)) => {
+                NetworkOrForest::Network(models::Client::with_secret(plan, secret)?)
+            }
+            (NetworkOrForest::Forest(plan), None) => NetworkOrForest::Forest(forest::Client::new(plan)?),
+            (NetworkOrForest::Forest(plan), Some(secret)) => {
+                NetworkOrForest::Forest(forest::Client::with_secret(plan, secret)?)
+            }
         };
         Ok(Self { inner, threads: Threads::new(threads.0) })
     }
@@ -341,7 +349,7 @@ impl ModelClient {
 /// Computes with evaluation keys and a model's weights.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct ModelServer {
-    inner: Of<models::Server, forest::Server>,
+    inner: NetworkOrForest<models::Server, forest::Server>,
     keys: Keys,
     threads: Threads,
 }

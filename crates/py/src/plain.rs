@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::files::{read_key, write_key};
+use crate::index::floats;
 use crate::work::{Workers, bytes, long};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -10,10 +11,6 @@ use std::path::PathBuf;
 use sudare_ring::Threads;
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_search::plain;
-
-fn rows(vectors: &PyReadonlyArray2<'_, f32>) -> Vec<f32> {
-    vectors.as_array().iter().copied().collect()
-}
 
 /// A plan.
 #[pyclass(frozen, module = "sudare._core")]
@@ -90,7 +87,7 @@ impl PlainClient {
 
     /// The bytes of a question of some vectors.
     fn query<'py>(&self, py: Python<'py>, vectors: PyReadonlyArray2<'_, f32>) -> Result<Bound<'py, PyBytes>> {
-        let vectors = rows(&vectors);
+        let vectors = floats(&vectors);
         bytes(py, || Ok(self.threads.run(|| self.inner.query(&vectors))?.to_bytes()?))
     }
 
@@ -115,7 +112,7 @@ pub struct PlainTable {
 impl PlainTable {
     #[new]
     fn new(py: Python<'_>, index: &PlainIndex, vectors: PyReadonlyArray2<'_, f32>, threads: Workers) -> Result<Self> {
-        let (vectors, threads) = (rows(&vectors), Threads::new(threads.0));
+        let (vectors, threads) = (floats(&vectors), Threads::new(threads.0));
         long(py, || {
             let inner = threads.run(|| plain::PlainTable::new(&index.0, &vectors))?;
             Ok(Self { inner, index: index.0.clone(), threads })

@@ -104,7 +104,7 @@ impl Remote {
     fn model_plan(&self, py: Python<'_>, model: String) -> Result<String> {
         let remote = self.0.clone();
         let found = away(py, None, refused, move |_| remote.model_plan(&model))?;
-        Ok(String::from_utf8_lossy(&found).into_owned())
+        String::from_utf8(found).map_err(|_| refused(RemoteError::Answer("a model's plan that is no text".into())))
     }
 
     /// The names of the tenant's tables.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use sudare_rlwe::KeyId;
 use sudare_store::atomic::{self, Access, Durability, Over, Scratch};
 use sudare_store::layout::unhex;
-use sudare_store::{BlockSource, Reader};
+use sudare_store::{BlockSource, Reader, StoreError};
 
 /// Version of parcels that this release writes and reads.
 const VERSION: u32 = 1;
@@ -175,9 +175,12 @@ pub fn receive(index: &Index, key: KeyId, path: &Path, input: impl Read, bytes: 
     if begun != table {
         return Err(SearchError::Mixed { what: "the segment" });
     }
-    let mut manifest = match files.is_finished() {
-        true => files.open(index, key)?.1,
-        false => Manifest { index: table.index.clone(), segments: Vec::new() },
+    let mut manifest = match files.open(index, key) {
+        Ok((_, manifest)) => manifest,
+        Err(SearchError::Store(StoreError::Unfinished { .. })) => {
+            Manifest { index: table.index.clone(), segments: Vec::new() }
+        }
+        Err(e) => return Err(e),
     };
     let Head { segment, record, .. } = head;
     match manifest.segments.get(segment) {

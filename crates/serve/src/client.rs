@@ -133,7 +133,7 @@ impl From<std::io::Error> for RemoteError {
     }
 }
 
-/// A server far away.
+/// A remote server.
 #[derive(Clone)]
 pub struct Remote {
     agent: Agent,
@@ -359,9 +359,10 @@ impl Remote {
         let (plan, keys) = begin.unzip();
         let job = self.submit(&Request::Append { table: table.to_owned(), segment: digest, plan, keys }, None)?;
         let taken = self.wait(&job.id, &|_, _| ());
-        self.delete_job(&job.id)?;
-        self.delete_object(digest)?;
+        let cleared = self.delete_job(&job.id).and_then(|()| self.delete_object(digest));
+        // Why it was not taken in says more than what that left there.
         let (result, _) = taken?;
+        cleared?;
         self.delete_object(result)
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_expr::{Matrix, Operation};
 use sudare_genome::{Options, Padding, Panel};
-use sudare_models::{either, forest};
+use sudare_models::{Shared as _, either, forest};
 use sudare_plan::MAX_PLAN_BYTES;
 use sudare_plan::Plan;
 use sudare_ring::{ErrorKind, Threads};
@@ -53,7 +53,7 @@ impl ServedPanel {
 }
 
 /// A compiled network or forest.
-pub type CompiledModel = sudare_models::Of<sudare_models::Model, forest::Model>;
+pub type CompiledModel = sudare_models::NetworkOrForest<sudare_models::Model, forest::Model>;
 
 /// A compiled model as tenants may use it.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ enum Of {
 enum Session {
     Plan(Plan, sudare_session::Server),
     Panel(Box<sudare_genome::Server>),
-    Model(Box<sudare_models::Of<sudare_models::Server, forest::Server>>, bool),
+    Model(Box<sudare_models::NetworkOrForest<sudare_models::Server, forest::Server>>, bool),
     Table(Box<OpenTable>),
 }
 
@@ -264,10 +264,11 @@ impl Engine {
                 |open, query, tell| open.server.scores(&open.database, query, tell),
             ),
             Request::Append { table, segment, plan, keys } => {
+                // Before the table changes, so that what is refused was not done.
+                let room = self.objects.reserve(tenant, ANSWER_BYTES)?;
                 let manifest = self.tables.append(tenant, table, *segment, (*plan, *keys), &self.pool)?;
                 self.forget_table(tenant, table);
                 let told = serde_json::json!({ "rows": manifest.rows(), "segments": manifest.segments.len() });
-                let room = self.objects.reserve(tenant, ANSWER_BYTES)?;
                 self.objects.put(room, |out| Ok(write!(out, "{told}")?))
             }
             Request::Infer { model, keys, inputs } => {

@@ -6,7 +6,7 @@
 use crate::digest::{Digest, Naming};
 use crate::problem::Problem;
 use crate::settings::Limits;
-use crate::tables::size;
+use crate::tables;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -101,7 +101,7 @@ impl Objects {
                         .sum::<u64>();
                 }
             }
-            bytes += size(&self.tables_folder(tenant));
+            bytes += tables::enter(&self.tables_folder(tenant));
             accounts.insert(tenant.clone(), Account { bytes, ..Account::default() });
             new.push(tenant.clone());
         }

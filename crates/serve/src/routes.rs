@@ -277,7 +277,7 @@ async fn model_plan(State(app): State<App>, _: Tenant, Named(name): Named) -> An
 }
 
 async fn tables(State(app): State<App>, Tenant(tenant): Tenant) -> Answer {
-    let names = blocking(move || Ok(app.jobs.engine.tables.list(&tenant))).await?;
+    let names = blocking(move || app.jobs.engine.tables.list(&tenant)).await?;
     Ok(Json(names).into_response())
 }
 

@@ -12,10 +12,11 @@ use crate::digest::Digest;
 use crate::objects::Objects;
 use crate::problem::Problem;
 use crate::request::TableView;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use sudare_ring::{ErrorKind, Kinded, Threads};
 use sudare_search::parcel::receive;
 use sudare_search::{Database, Index, Keys, Manifest, SearchError, Server};
@@ -34,8 +35,8 @@ pub(crate) struct Tables {
     objects: Arc<Objects>,
     /// Bytes that a table and its keys may take in memory.
     memory: u64,
-    /// Held by who changes a table.
-    changing: Mutex<()>,
+    /// For each tenant what is held by who changes one of its tables: nobody waits for another tenant's disk.
+    changing: Mutex<HashMap<String, Arc<Mutex<()>>>>,
 }
 
 /// A table that is open.
@@ -53,7 +54,7 @@ impl OpenTable {
     }
 }
 
-/// Counts what a folder takes more or less when it is dropped, however the work in it ends.
+/// Counts what a folder takes more or less when it is dropped, however the work in it ends. What is no table then is removed.
 struct Counting<'a> {
     objects: &'a Objects,
     tenant: &'a str,
@@ -63,12 +64,28 @@ struct Counting<'a> {
 
 impl Drop for Counting<'_> {
     fn drop(&mut self) {
+        remove_begun(self.folder);
         self.objects.settle(self.tenant, self.before, size(self.folder));
     }
 }
 
+/// Removes a folder without a plan: it is no table, and its tenant could not remove it.
+fn remove_begun(folder: &Path) {
+    if matches!(folder.join(PLAN).try_exists(), Ok(false)) {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// Removes what a server that ended had begun in the folder of a tenant's tables. Bytes of what is there then.
+pub(crate) fn enter(tables: &Path) -> u64 {
+    if let Ok(entries) = fs::read_dir(tables) {
+        entries.flatten().for_each(|entry| remove_begun(&entry.path()));
+    }
+    size(tables)
+}
+
 /// Bytes of all files in a folder.
-pub(crate) fn size(folder: &Path) -> u64 {
+fn size(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let one = |entry: fs::DirEntry| match entry.metadata() {
         Ok(meta) if meta.is_dir() => size(&entry.path()),
@@ -82,13 +99,21 @@ fn absent() -> Problem {
     Problem::not_found("table")
 }
 
-/// A file's text.
-fn text(path: &Path) -> Result<String, Problem> {
+/// The text of a plan.
+fn text(plan: File) -> Result<String, Problem> {
     let mut text = String::new();
-    let file = File::open(path).map_err(|e| if e.kind() == io::ErrorKind::NotFound { absent() } else { e.into() })?;
-    let no_text = |_| Problem::new(ErrorKind::Format, "the plan is not text");
-    file.take(MAX_PLAN).read_to_string(&mut text).map_err(no_text)?;
+    let wrong = |e: io::Error| match e.kind() {
+        io::ErrorKind::InvalidData => Problem::new(ErrorKind::Format, "the plan is not text"),
+        _ => e.into(),
+    };
+    plan.take(MAX_PLAN).read_to_string(&mut text).map_err(wrong)?;
     Ok(text)
+}
+
+/// The text of a table's plan.
+fn plan_of(folder: &Path) -> Result<String, Problem> {
+    let missing = |e: io::Error| if e.kind() == io::ErrorKind::NotFound { absent() } else { e.into() };
+    text(File::open(folder.join(PLAN)).map_err(missing)?)
 }
 
 impl Tables {
@@ -96,8 +121,9 @@ impl Tables {
         Self { objects, memory, changing: Mutex::default() }
     }
 
-    fn changing(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn changing(&self, tenant: &str) -> Arc<Mutex<()>> {
+        let mut all = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(tenant.to_owned()).or_default().clone()
     }
 
     /// Where a table is; refuses what is no name.
@@ -130,18 +156,21 @@ impl Tables {
     /// A table as its tenant sees it.
     pub fn view(&self, tenant: &str, name: &str) -> Result<TableView, Problem> {
         let (folder, manifest) = (self.folder(tenant, name)?, self.manifest(tenant, name)?);
-        let (plan, bytes, rows) = (text(&folder.join(PLAN))?, size(&folder), manifest.rows());
+        let (plan, bytes, rows) = (plan_of(&folder)?, size(&folder), manifest.rows());
         let manifest = serde_json::to_value(&manifest).map_err(io::Error::other)?;
         Ok(TableView { name: name.to_owned(), rows, bytes, plan, manifest })
     }
 
     /// Names of a tenant's tables, in order.
-    pub fn list(&self, tenant: &str) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.objects.tables_folder(tenant)) else { return Vec::new() };
-        let whole = entries.flatten().filter(|entry| entry.path().join(PLAN).exists());
+    pub fn list(&self, tenant: &str) -> Result<Vec<String>, Problem> {
+        let entries = match fs::read_dir(self.objects.tables_folder(tenant)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?.collect::<io::Result<Vec<_>>>()?,
+        };
+        let whole = entries.iter().filter(|entry| entry.path().join(PLAN).exists());
         let mut names: Vec<String> = whole.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
-        names
+        Ok(names)
     }
 
     /// Opens a table on the threads of the caller. It holds as many segments as half of the memory has room for, so that a
@@ -149,7 +178,7 @@ impl Tables {
     pub fn open(&self, tenant: &str, name: &str) -> Result<OpenTable, Problem> {
         let folder = self.folder(tenant, name)?;
         let told = |e| Self::told(&folder, name, e);
-        let index = Index::from_json(&text(&folder.join(PLAN))?).map_err(told)?;
+        let index = Index::from_json(&plan_of(&folder)?).map_err(told)?;
         let keys = Keys::read_from(&index, BufReader::with_capacity(1 << 20, File::open(folder.join(KEYS))?));
         let server = keys.and_then(|keys| Server::new(&index, keys)).map_err(told)?;
         let memory = (self.memory / 2).max(index.bytes().memory.min(self.memory));
@@ -168,59 +197,47 @@ impl Tables {
     ) -> Result<Manifest, Problem> {
         let folder = self.folder(tenant, name)?;
         let told = |e| Self::told(&folder, name, e);
-        let length = |digest| self.objects.length(tenant, digest).unwrap_or(0);
-        let _changing = self.changing();
-        let new = !folder.join(PLAN).exists();
+        let length = |digest| Ok::<_, Problem>(self.objects.open_object(tenant, digest)?.metadata()?.len());
+        let changing = self.changing(tenant);
+        let _changing = changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = !folder.join(PLAN).try_exists()?;
         let all = [Some(segment), plan.filter(|_| new), keys.filter(|_| new)].into_iter().flatten();
-        let _room = self.objects.reserve(tenant, all.map(length).fold(0, u64::saturating_add))?;
+        let _room = self.objects.reserve(tenant, all.map(length).sum::<Result<u64, Problem>>()?)?;
         let _counting = Counting { objects: &self.objects, tenant, folder: &folder, before: size(&folder) };
-        let (file, bytes) = (self.objects.open_object(tenant, segment)?, length(segment));
+        let file = self.objects.open_object(tenant, segment)?;
+        let bytes = file.metadata()?.len();
         if !new {
-            let index = Index::from_json(&text(&folder.join(PLAN))?).map_err(told)?;
+            let index = Index::from_json(&plan_of(&folder)?).map_err(told)?;
             let key = sudare_search::parcel::key(&folder.join(ROWS)).map_err(told)?;
             return pool.run(|| receive(&index, key, &folder.join(ROWS), file, bytes)).map_err(told);
         }
         let (Some(plan), Some(keys)) = (plan, keys) else { return Err(first()) };
-        // What a server that ended had begun.
+        // What could not be removed before.
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
-        let written = String::from_utf8(self.read(tenant, plan)?)
-            .map_err(|_| Problem::new(ErrorKind::Format, "the plan is not text"))?;
+        let written = text(self.objects.open_object(tenant, plan)?)?;
         let index = Index::from_json(&written)?;
         let least = index.bytes().memory;
         if least > self.memory {
             return Err(SearchError::TooLittleMemory { given: self.memory, least }.into());
         }
         let sent = || Ok::<_, Problem>(BufReader::with_capacity(1 << 20, self.objects.open_object(tenant, keys)?));
-        let key = {
+        let key = pool.run(|| {
             let keys = Keys::read_from(&index, sent()?)?;
             let key = keys.id();
             Server::new(&index, keys)?;
-            key
-        };
-        let began = (|| {
-            let rows = folder.join(ROWS);
-            atomic::make_folder(&rows)?;
-            let manifest = pool.run(|| receive(&index, key, &rows, file, bytes)).map_err(told)?;
-            let mut out = Scratch::within(&folder, crate::objects::UNFINISHED, Access::Owner)?;
-            io::copy(&mut sent()?, &mut out)?;
-            out.place(&folder.join(KEYS), Over::NoKey, Durability::Power)?;
-            let (path, text) = (folder.join(PLAN), written.as_bytes());
-            atomic::write(&path, &[text], Access::Owner, Over::NoKey, Durability::Power)?;
-            Ok(manifest)
-        })();
-        if began.is_err() {
-            let _ = fs::remove_dir_all(&folder);
-        }
-        began
-    }
-
-    /// A plan that was sent.
-    fn read(&self, tenant: &str, plan: Digest) -> Result<Vec<u8>, Problem> {
-        let mut bytes = Vec::new();
-        self.objects.open_object(tenant, plan)?.take(MAX_PLAN).read_to_end(&mut bytes)?;
-        Ok(bytes)
+            Ok::<_, Problem>(key)
+        })?;
+        let rows = folder.join(ROWS);
+        atomic::make_folder(&rows)?;
+        let manifest = pool.run(|| receive(&index, key, &rows, file, bytes)).map_err(told)?;
+        let mut out = Scratch::within(&folder, crate::objects::UNFINISHED, Access::Owner)?;
+        io::copy(&mut sent()?, &mut out)?;
+        out.place(&folder.join(KEYS), Over::NoKey, Durability::Power)?;
+        let (path, text) = (folder.join(PLAN), written.as_bytes());
+        atomic::write(&path, &[text], Access::Owner, Over::NoKey, Durability::Power)?;
+        Ok(manifest)
     }
 
     /// Refuses an append that no table can be begun with, before anything is read.
@@ -234,7 +251,8 @@ impl Tables {
     /// Removes a table.
     pub fn delete(&self, tenant: &str, name: &str) -> Result<(), Problem> {
         let folder = self.folder(tenant, name)?;
-        let _changing = self.changing();
+        let changing = self.changing(tenant);
+        let _changing = changing.lock().unwrap_or_else(PoisonError::into_inner);
         let _counting = Counting { objects: &self.objects, tenant, folder: &folder, before: size(&folder) };
         match fs::remove_file(folder.join(PLAN)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Err(absent()),

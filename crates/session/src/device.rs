@@ -155,8 +155,11 @@ impl OfDevice {
     }
 
     pub fn counters(&self) -> Counters {
-        let refreshes = self.bootstrapper.as_ref().map(Bootstrapper::counters);
-        refreshes.unwrap_or_default() + self.evaluator.counters()
+        let own = self.evaluator.counters();
+        match &self.bootstrapper {
+            Some(bootstrapper) => own + bootstrapper.counters(),
+            None => own,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::client::require_plan;
 use super::context::public_bound;
 use super::encrypted::Encrypted;
 use super::server::Server;
+use super::unplanned::{known, positive};
 use std::fmt;
 use std::sync::Arc;
 use sudare_exact::bgv::{Bgv, Ciphertext};
@@ -104,13 +105,9 @@ impl UnplannedIntegers {
 
     /// The same array with the levels of a fresh one.
     pub(super) fn refresh(&self, a: &Encrypted, max_abs: Option<f64>) -> Result<Encrypted, MatrixError> {
-        let bound = max_abs.unwrap_or(a.max_abs());
-        if bound.is_nan() || bound <= 0.0 {
-            return Err(RlweError::Parameters { reason: format!("a bound is a number above zero, not {bound}") }.into());
-        }
-        let lists = a.residues()?;
+        let (bound, lists) = (known(a, max_abs)?, a.residues()?);
         let fresh = lists.iter().flat_map(|list| list.iter()).map(|c| self.refresher.refresh(c));
-        self.made(a.shape(), bound.min(a.max_abs()), fresh.collect::<Result<_, ExactError>>()?)
+        self.made(a.shape(), bound, fresh.collect::<Result<_, ExactError>>()?)
     }
 }
 
@@ -202,9 +199,10 @@ impl IntegerContext {
     /// of two that holds all elements.
     ///
     /// # Errors
-    /// [`MatrixError::NoPlan`] for an element that is no integer; [`MatrixError::Expr`] for one over the bound.
+    /// [`MatrixError::NoPlan`] for an element that is no integer; [`MatrixError::Expr`] for one over the bound;
+    /// [`MatrixError::He`] for a bound that is no number above zero.
     pub fn encrypt(&self, matrix: &Matrix, max_abs: Option<f64>) -> Result<Encrypted, MatrixError> {
-        let (unplanned, bound) = (self.unplanned()?, max_abs.unwrap_or_else(|| public_bound(matrix)));
+        let (unplanned, bound) = (self.unplanned()?, positive(max_abs.unwrap_or_else(|| public_bound(matrix)))?);
         matrix.check_bound(bound)?;
         let (key, integers) = (EncryptionKey::Secret(&self.secret), integers(matrix)?);
         let values = self.threads.run(|| unplanned.arrays.encrypt(&[integers], key, QUIET))?;

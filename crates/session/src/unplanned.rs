@@ -217,10 +217,14 @@ impl UnplannedServer {
 }
 
 /// What is known of a matrix's elements: the caller's word, where it is less than the bound that travels.
-fn known(a: &Encrypted, max_abs: Option<f64>) -> Result<f64, MatrixError> {
-    let bound = max_abs.unwrap_or(a.max_abs());
+pub(super) fn known(a: &Encrypted, max_abs: Option<f64>) -> Result<f64, MatrixError> {
+    Ok(positive(max_abs.unwrap_or(a.max_abs()))?.min(a.max_abs()))
+}
+
+/// A bound, if it is a number above zero.
+pub(super) fn positive(bound: f64) -> Result<f64, MatrixError> {
     if bound.is_nan() || bound <= 0.0 {
         return Err(RlweError::Parameters { reason: format!("a bound is a number above zero, not {bound}") }.into());
     }
-    Ok(bound.min(a.max_abs()))
+    Ok(bound)
 }

@@ -198,17 +198,15 @@ fn send(all: &Args, a: &args::Send) -> Result<(), CliError> {
     let index = load(&a.plan)?;
     let key = Keys::read_from(&index, files::open(&a.keys)?).in_file(&a.keys)?.id();
     let here = Manifest::load(&a.table).in_file(&a.table)?;
-    let there = remote.table(&a.name)?;
-    let (mut first, mut begin) = (0, None);
-    match &there {
+    let (first, begin) = match remote.table(&a.name)? {
         Some(view) => {
             let nonsense =
                 |e: serde_json::Error| CliError::new(ErrorKind::Format, format!("the server's list of segments: {e}"));
-            let listed: Manifest = serde_json::from_value(view.manifest.clone()).map_err(nonsense)?;
-            first = here.lacking(&listed).in_file(&a.table)?.start;
+            let listed: Manifest = serde_json::from_value(view.manifest).map_err(nonsense)?;
+            (here.lacking(&listed).in_file(&a.table)?.start, None)
         }
-        None => begin = Some((remote::send(&remote, &a.plan)?, remote::send(&remote, &a.keys)?)),
-    }
+        None => (0, Some((remote::send(&remote, &a.plan)?, remote::send(&remote, &a.keys)?))),
+    };
     let bar = Bar::steps("segments", all.quiet);
     for segment in first..here.segments.len() {
         let mut parcel = Parcel::new(&index, key, &a.table, segment).in_file(&a.table)?;

@@ -42,8 +42,7 @@ fn missing(room: &Room) -> String {
 fn join(args: &Args, a: &Join) -> Result<(), CliError> {
     let own = Member::join(&a.folder, &a.name, &a.home, args.threads).in_file(&a.home)?;
     let (room, missing) = (own.room(), own.room().missing());
-    let absent = missing.iter().find(|missing| missing.step == Step::Join);
-    let absent = absent.map(|missing| missing.names.as_slice()).unwrap_or_default();
+    let absent: Vec<&String> = missing.iter().filter(|m| m.step == Step::Join).flat_map(|m| &m.names).collect();
     let receiver = Some(&a.name).filter(|name| room.index(name).is_none());
     let mut lines: Vec<String> = Vec::new();
     for name in room.names().iter().filter(|name| !absent.contains(name)).chain(receiver) {

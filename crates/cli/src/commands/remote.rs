@@ -87,7 +87,7 @@ pub fn result(
     request: &Request,
     out: &mut impl Write,
 ) -> Result<(String, Digest), CliError> {
-    let bar = Bar::steps("computing far away", args.quiet);
+    let bar = Bar::steps("computing at the server", args.quiet);
     let job = remote.submit(request, None)?;
     let (result, _) = remote.wait(&job.id, &|done, steps| bar.set(done as usize, steps as usize))?;
     drop(bar);

@@ -1,4 +1,4 @@
-//! The command line of `sudare serve`, and of what computes far away.
+//! The command line of `sudare serve`, and of what a server computes instead.
 
 use crate::args::size;
 use crate::error::CliError;

@@ -76,7 +76,7 @@ fn keys_memory_that_is_none() {
             assert_eq!(out.status.code(), Some(2), "{nonsense}: {text}");
             assert!(text.contains("--keys-memory") && text.contains("8GB or 512MB"), "{nonsense}: {text}");
         }
-        // A server far away holds the keys that it was sent.
+        // A remote server holds the keys that it was sent.
         let far = format!("{} --server http://127.0.0.1:1", with("keys/eval.keys", "1MB"));
         let out = place.run(&far.split(' ').collect::<Vec<_>>());
         assert_eq!(out.status.code(), Some(2));

@@ -6,7 +6,7 @@
 
 use super::circuit::Size;
 use super::engine::{EncryptionKey, ExactOperand, ExactValue, IntegerEngine, Residues, check_integers};
-use super::operation::{Term, elementwise, multiplies, no_operand, number_added, stays};
+use super::operation::{Term, bound_of, check_plain, elementwise, multiplies, no_operand, number_added, stays};
 use super::request::refuse;
 use crate::claims::{check_same, field};
 use crate::error::MatrixError;
@@ -29,7 +29,7 @@ use sudare_rlwe::params::ParamsLiteral;
 use sudare_rlwe::security::Security;
 use sudare_rlwe::simulated::Simulated;
 use sudare_rlwe::work::Work;
-use sudare_rlwe::{Backend, KeyId, Params, Shaped};
+use sudare_rlwe::{Backend, KeyId, Params, RlweError, Shaped};
 
 /// By how much norms that are worked out exceed real ones, which are rounded up.
 const MARGIN: f64 = 1.00001;
@@ -100,6 +100,11 @@ impl Arrays {
     /// Ciphertexts of an array of this shape.
     pub fn count(&self, (rows, cols): (usize, usize)) -> usize {
         rows.saturating_mul(cols).div_ceil(self.params().slots())
+    }
+
+    /// Bytes of a fresh ciphertext.
+    pub fn ciphertext_bytes(&self) -> u64 {
+        16 * self.params().degree() as u64 * (self.set.output().0 as u64 + 1)
     }
 
     /// An evaluator that computes nothing.
@@ -415,8 +420,8 @@ impl ArraysPlan {
     /// The plan of an expression by a set, for integers modulo `modulus`, or without one for results that t tells apart.
     ///
     /// # Errors
-    /// [`MatrixError::NoPlan`] for operations that are not computed of arrays, a modulus that is not the set's, results that
-    /// t does not hold, and sets without room, each with what to write instead.
+    /// [`MatrixError::NoPlan`] for operations that are not computed of arrays, plain values of more than 127 bits, a modulus
+    /// that is not the set's, results that t does not hold, and sets without room, each with what to write instead.
     pub fn new(
         expr: &Expr,
         batch: usize,
@@ -429,8 +434,9 @@ impl ArraysPlan {
         }
         for (node, at) in nodes.iter().enumerate() {
             let Some(first) = at.operands.first() else { continue };
-            if !expr.is_plain(node) {
-                arrays.check(&at.operation, expr.info(*first).shape)?;
+            match expr.is_plain(node) {
+                true => check_plain(expr, bound_of(expr, node)?)?,
+                false => arrays.check(&at.operation, expr.info(*first).shape)?,
             }
         }
         let own = |node: usize| expr.info(node).integers.is_some_and(|bound| bound <= arrays.largest());
@@ -464,8 +470,7 @@ impl ArraysPlan {
             ArraysSpec { set: name, params: arrays.params().literal().clone(), after: after.into_iter().collect() };
         let keys = if spec.after.is_empty() { KeyDemand::from(&ledger) } else { KeyDemand::default() };
         let (work, refresh, peak_bytes) = (ledger.work, arrays.set().work()?, ledger.peak);
-        let result = expr.info(expr.output()).integers.ok_or_else(no_operand)?;
-        let largest = result.min(i128::from(t) - 1);
+        let largest = bound_of(expr, expr.output())?.min(i128::from(t) - 1);
         Ok(Self {
             moduli: [arrays.params().clone()],
             arrays,
@@ -534,10 +539,6 @@ impl ArraysPlan {
         self.sizes[node]
     }
 
-    fn bound(&self, node: usize) -> Result<i128, MatrixError> {
-        self.expr.info(node).integers.ok_or_else(|| no_operand().into())
-    }
-
     fn shape(&self, node: usize) -> (usize, usize) {
         self.expr.info(node).shape
     }
@@ -583,13 +584,13 @@ impl IntegerEngine for ArraysPlan {
         let (_, keys, refresher) = by;
         let e = Evaluator::new(self.arrays.params(), keys.clone())?;
         let made = self.arrays.apply(&e, None, &self.expr.nodes()[node].operation, operands)?;
-        let after = self.spec.after.contains(&node);
-        match (made, refresher.filter(|_| after)) {
-            (ExactValue::Encrypted(lists), Some(refresher)) => {
+        match made {
+            ExactValue::Encrypted(lists) if self.spec.after.contains(&node) => {
+                let refresher = refresher.ok_or(RlweError::Internal { what: "a plan that refreshes without keys" })?;
                 let fresh = |list: Vec<Ciphertext>| list.iter().map(|c| refresher.refresh(c)).collect();
                 Ok(ExactValue::Encrypted(lists.into_iter().map(fresh).collect::<Result<_, ExactError>>()?))
             }
-            (made, _) => Ok(made),
+            made => Ok(made),
         }
     }
 
@@ -599,7 +600,7 @@ impl IntegerEngine for ArraysPlan {
         value: &[&[Ciphertext]],
         secret: &SecretKey,
     ) -> Result<Vec<Matrix<i128>>, MatrixError> {
-        self.arrays.decrypt((self.shape(node), self.bound(node)?), only(value)?, secret)
+        self.arrays.decrypt((self.shape(node), bound_of(&self.expr, node)?), only(value)?, secret)
     }
 }
 
@@ -741,6 +742,22 @@ mod tests {
         for operation in [Operation::Sum { axis: 0 }, Operation::Transpose, Operation::Scale { by: 0.5 }] {
             assert!(reason(&with(operation), Some(65537)).contains("element by element"));
         }
+        // Of plain values too: what is none of integers, and what 127 bits may not hold.
+        let plain = |operation: Operation, operands: &[usize], bound: u128| {
+            let inputs = vec![
+                InputSpec::integers("x", (4, 4), 3),
+                InputSpec { plain: true, ..InputSpec::integers("w", (4, 4), bound) },
+            ];
+            let nodes = vec![
+                Node::input(0),
+                Node::input(1),
+                Node::new(operation, operands),
+                Node::new(Operation::Mul, &[0, 2]),
+            ];
+            Expr::new(inputs, nodes, 3).unwrap()
+        };
+        assert!(reason(&plain(Operation::Scale { by: 0.5 }, &[1], 9), Some(65537)).contains("divide after decryption"));
+        assert!(reason(&plain(Operation::Mul, &[1, 1], 1 << 70), Some(65537)).contains("127 bits"));
         let high = Arrays::new(RefreshSet::X15, Security::Bits256).unwrap_err();
         assert!(high.to_string().contains("take 128"), "{high}");
     }

@@ -5,7 +5,7 @@ use super::request::{Along, Form, Known, Request, View, refuse};
 use crate::error::MatrixError;
 use sudare_exact::bgv::Bgv;
 use sudare_exact::{CiphertextOf, Evaluator, ExactError, PlainFactor, Plaintext};
-use sudare_expr::{Operation, operation::whole};
+use sudare_expr::{Expr, Operation, operation::whole};
 use sudare_rlwe::{Backend, RlweError, Shaped};
 
 /// Whether it only says where elements stand, or bounds them: inputs are encrypted as it leaves them.
@@ -47,10 +47,42 @@ pub(super) fn no_operand() -> ExactError {
     RlweError::Internal { what: "an exact operation has no such operand" }.into()
 }
 
+/// The bound of a node, which is saturated: bounds that are stated may cut it again.
+///
+/// # Errors
+/// [`MatrixError::NoPlan`] for what is not computed of integers, with what to write instead.
+pub(super) fn bound_of(expr: &Expr, node: usize) -> Result<i128, MatrixError> {
+    let operation = &expr.nodes()[node].operation;
+    match (expr.info(node).integers, operation) {
+        (Some(bound), _) => Ok(bound),
+        (None, Operation::Scale { by } | Operation::Shift { by }) => refuse(format!(
+            "{} by {by}: integers are computed with exactly, and doubles are integers below 2^53; give a matrix of larger \
+             ones as a plain input, and divide after decryption",
+            operation.name()
+        )),
+        (None, _) => refuse(format!(
+            "{} is not computed of integers exactly; + - * @, transposes, sums, slices and what is put together of \
+             them are. Describe the inputs as real numbers (dtype=float) for it",
+            operation.name()
+        )),
+    }
+}
+
+/// Refuses plain values that 127 bits may not hold.
+///
+/// # Errors
+/// [`MatrixError::NoPlan`].
+pub(super) fn check_plain(expr: &Expr, bound: i128) -> Result<(), MatrixError> {
+    if bound == i128::MAX {
+        return refuse(format!("plain values of {expr} can pass 127 bits; state tighter bounds"));
+    }
+    Ok(())
+}
+
 impl Request {
     /// What is known of a node by what is known of its operands.
     pub(super) fn learn(&self, node: usize) -> Result<Known, MatrixError> {
-        let (at, bound, factors) = (&self.expr.nodes()[node], self.bound(node)?, self.degree(node)?);
+        let (at, bound, factors) = (&self.expr.nodes()[node], bound_of(&self.expr, node)?, self.degree(node)?);
         let any = |of: fn(&Known) -> bool| at.operands.iter().any(|o| of(&self.known[*o]));
         let elementwise = any(|k| k.elementwise) || (at.operation == Operation::Mul && factors != 0);
         let sums = match at.operation {
@@ -58,28 +90,10 @@ impl Request {
             Operation::Sum { .. } => elementwise,
             _ => false,
         };
-        if factors == 0 && bound == i128::MAX {
-            return refuse(format!("plain values of {} can pass 127 bits; state tighter bounds", self.expr));
+        if factors == 0 {
+            check_plain(&self.expr, bound)?;
         }
         Ok(Known { bound, factors, elementwise, spread: factors != 0 && (sums || any(|k| k.spread)) })
-    }
-
-    /// The bound of a node, which is saturated: bounds that are stated may cut it again.
-    fn bound(&self, node: usize) -> Result<i128, MatrixError> {
-        let operation = &self.expr.nodes()[node].operation;
-        match (self.expr.info(node).integers, operation) {
-            (Some(bound), _) => Ok(bound),
-            (None, Operation::Scale { by } | Operation::Shift { by }) => refuse(format!(
-                "{} by {by}: integers are computed with exactly, and doubles are integers below 2^53; give a matrix of larger \
-                 ones as a plain input, and divide after decryption",
-                operation.name()
-            )),
-            (None, _) => refuse(format!(
-                "{} is not computed of integers exactly; + - * @, transposes, sums, slices and what is put together of \
-                 them are. Describe the inputs as real numbers (dtype=float) for it",
-                operation.name()
-            )),
-        }
     }
 
     fn degree(&self, node: usize) -> Result<u8, MatrixError> {

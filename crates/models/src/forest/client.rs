@@ -3,26 +3,18 @@
 use super::plan::Plan;
 use super::tree::compared;
 use crate::error::ModelError;
-use crate::keys::Keys;
 use crate::message::{Answer, Request};
 use crate::shared::Shared;
 use num_complex::Complex64;
 use std::f64::consts::SQRT_2;
-use std::sync::Arc;
-use sudare_he::circuits::bootstrapping::BootstrapKeys;
 use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor};
 use sudare_he::discrete::packed_scale;
 use sudare_ring::threads;
 use sudare_ring::wipe::Wiped;
-use sudare_rlwe::keys::{EvalKeys, KeyGenerator, SecretKey};
 use zeroize::Zeroizing;
 
-/// Holds the secret key. Cloning shares it.
-#[derive(Clone, Debug)]
-pub struct Client {
-    plan: Plan,
-    secret: Arc<SecretKey>,
-}
+/// Holds the secret key for a forest's plan.
+pub type Client = crate::client::Client<Plan>;
 
 /// How a row's ranks are encrypted.
 pub(crate) fn request_at(plan: &Plan) -> Result<EncodeAt, ModelError> {
@@ -32,46 +24,6 @@ pub(crate) fn request_at(plan: &Plan) -> Result<EncodeAt, ModelError> {
 }
 
 impl Client {
-    /// A client with a new key.
-    ///
-    /// # Errors
-    /// [`ModelError::He`] if the system gives no entropy.
-    pub fn new(plan: &Plan) -> Result<Self, ModelError> {
-        Self::with_secret(plan, SecretKey::generate(plan.params())?)
-    }
-
-    /// A client with a key that was kept.
-    ///
-    /// # Errors
-    /// [`ModelError::He`] for a key of other parameters.
-    pub fn with_secret(plan: &Plan, secret: SecretKey) -> Result<Self, ModelError> {
-        plan.params().hash().require("the secret key", secret.params().hash())?;
-        Ok(Self { plan: plan.clone(), secret: Arc::new(secret) })
-    }
-
-    /// The plan.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// The secret key, for its owner's file.
-    pub fn secret(&self) -> &SecretKey {
-        &self.secret
-    }
-
-    /// What the server computes with: the keys of the plan, each at its level, and those of its tables.
-    ///
-    /// # Errors
-    /// [`ModelError::He`].
-    pub fn eval_keys(&self) -> Result<Keys, ModelError> {
-        let galois = &self.plan.figures().galois;
-        let eval = match galois.is_empty() {
-            true => EvalKeys::new(self.plan.params(), self.secret.id()),
-            false => KeyGenerator::new(&self.secret)?.eval_keys(None, galois)?,
-        };
-        Ok(Keys { eval, bootstrap: Some(BootstrapKeys::generate(&self.secret, self.plan.set())?) })
-    }
-
     /// Of each column the rank of a row's value: how many of its thresholds are below it.
     fn ranks(&self, row: &[f64]) -> Result<Zeroizing<Vec<f64>>, ModelError> {
         let figures = self.plan.figures();

@@ -29,18 +29,3 @@ pub use model::Model;
 pub use plan::{Column, Figures, Plan};
 pub use server::Server;
 pub use tree::{Forest, Node};
-
-/// Doubles as text that is read back to the last bit.
-mod exact {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(values: &[f64], to: S) -> Result<S::Ok, S::Error> {
-        values.iter().map(f64::to_string).collect::<Vec<_>>().serialize(to)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
-        let one = |text: String| text.parse().map_err(|_| D::Error::custom("a number of it is none"));
-        Vec::<String>::deserialize(from)?.into_iter().map(one).collect()
-    }
-}

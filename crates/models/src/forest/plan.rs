@@ -1,23 +1,19 @@
 //! What a compiled forest takes and promises, as its client, its server and a person read it. A plan has the thresholds of each feature, and
 //! no tree: it names them by a digest.
 
-use super::exact;
 use super::places::Places;
 use super::tree::MAX_DEPTH;
 use crate::approximate::Label;
 use crate::error::{ModelError, format};
 use crate::plan::{Operations, size};
-use crate::shared::Shared;
+use crate::shared::{Footprint, Shared};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapParams, ReductionLiteral};
 use sudare_he::ckks::Params;
 use sudare_he::discrete::DiscreteSet;
-use sudare_rlwe::keys::KeySwitchKey;
 
-/// Bytes of encoded trees that a server keeps by itself.
-const STORED: u64 = 1 << 30;
 /// Bytes of a plan's text at most.
 const MAX_TEXT: usize = 1 << 26;
 /// Version of plans that this release makes and reads.
@@ -30,7 +26,6 @@ pub struct Column {
     /// Which feature.
     pub feature: usize,
     /// The thresholds.
-    #[serde(with = "exact")]
     pub thresholds: Vec<f64>,
 }
 
@@ -225,26 +220,6 @@ impl Plan {
         self.0.figures.outputs
     }
 
-    /// Bytes of all keys of a server in memory.
-    pub fn key_bytes(&self) -> u64 {
-        let Figures { galois, bootstrap_keys, .. } = &self.0.figures;
-        let bytes = |(_, level): &(u64, usize)| KeySwitchKey::bytes_at(self.params().rlwe().literal(), *level) as u64;
-        bootstrap_keys.saturating_add(galois.iter().map(bytes).sum())
-    }
-
-    /// Whether a server keeps this plan's trees encoded, if its owner does not choose: it keeps up to 1 GiB.
-    pub fn stores(&self) -> bool {
-        self.0.figures.prepared[0] <= STORED
-    }
-
-    /// Bytes of memory that a server takes for one ciphertext at a time; `stored`: with all trees encoded, else those of one part.
-    pub fn memory(&self, stored: bool) -> u64 {
-        let Figures { prepared: [all, one], diagonals, working, .. } = &self.0.figures;
-        [if stored { *all } else { *one }, *diagonals, *working]
-            .iter()
-            .fold(self.key_bytes(), |a, b| a.saturating_add(*b))
-    }
-
     /// Labels of scores, row by row; none for a model of numbers. Scores that are nearer to each other than errors can tell are a tie, which the
     /// first of them wins, as in the clear.
     pub fn labels(&self, scores: &[f64]) -> Vec<Option<usize>> {
@@ -282,6 +257,15 @@ impl Shared for Plan {
     fn ciphertexts(&self, examples: usize, answer: bool) -> usize {
         let lots = examples.div_ceil(self.0.figures.rows);
         if answer { lots.saturating_mul(self.0.places.groups(self.outputs())) } else { lots }
+    }
+
+    fn key_levels(&self) -> (Option<usize>, &[(u64, usize)]) {
+        (None, &self.0.figures.galois)
+    }
+
+    fn footprint(&self) -> Footprint {
+        let Figures { prepared, diagonals, bootstrap_keys, working, .. } = self.0.figures;
+        Footprint { prepared, diagonals, bootstrap_keys, working }
     }
 }
 

@@ -1,6 +1,5 @@
 //! Trees in the clear.
 
-use super::exact;
 use crate::error::{ModelError, format};
 use serde::{Deserialize, Serialize};
 
@@ -201,7 +200,6 @@ impl Forest {
 pub(crate) struct Written {
     inputs: usize,
     single: bool,
-    #[serde(with = "exact")]
     base: Vec<f64>,
     trees: Vec<WrittenTree>,
 }
@@ -211,9 +209,7 @@ pub(crate) struct Written {
 #[serde(deny_unknown_fields)]
 struct WrittenTree {
     nodes: Vec<Option<[usize; 3]>>,
-    #[serde(with = "exact")]
     thresholds: Vec<f64>,
-    #[serde(with = "exact")]
     values: Vec<f64>,
 }
 
@@ -260,7 +256,7 @@ pub(crate) fn compared(row: &[f64], inputs: usize, single: bool) -> Result<Vec<f
     }
 }
 
-/// The leaves of a tree, or what is wrong with it. Of thresholds, −0 becomes 0: both compare alike, and thresholds are told apart by their bits.
+/// The leaves of a tree, or what is wrong with it. Of thresholds, −0 becomes 0: both compare alike, and thresholds are distinguished by their bits.
 fn check(tree: &mut [Node], inputs: usize, outputs: usize) -> Result<usize, &'static str> {
     let mut depths: Vec<Option<usize>> = vec![None; tree.len()];
     let Some(root) = depths.first_mut() else { return Err("it has no nodes") };

@@ -2,7 +2,7 @@
 
 use crate::world::{Attr, Graph, QUIET, World, compile, goal, mlp, tensor};
 use sudare_he::circuits::bootstrapping::BootstrapSet;
-use sudare_models::{Function, Goal, Keys, Label, Model, Network, Order, Server};
+use sudare_models::{Function, Goal, Keys, Label, Model, Network, Order, Server, Shared};
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_testkit::{Random, sized};
 

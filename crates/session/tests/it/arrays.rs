@@ -135,6 +135,9 @@ fn a_context_refreshes_where_it_has_to() {
     assert!(refused(apply(Operation::Scale { by: 0.5 }, &[&a])).contains("numbers that are integers"));
     assert!(refused(context.encrypt(&Matrix::from_fn(1, 2, |_, j| j as f64 / 2.0).unwrap(), None)).contains("round"));
     assert!(context.encrypt(&x, Some(10.0)).is_err() && a.to_bytes().is_err());
+    for bound in [f64::NAN, 0.0, -1000.0] {
+        assert!(context.encrypt(&x, Some(bound)).is_err() && server.refresh(&a, Some(bound)).is_err(), "{bound}");
+    }
     let other = IntegerContext::new(RefreshSet::X15, Security::Insecure, 1).unwrap();
     let foreign = other.encrypt(&x, None).unwrap();
     assert!(apply(Operation::Mul, &[&a, &foreign]).is_err() && context.decrypt(&foreign).is_err());

@@ -140,12 +140,11 @@ impl Steps {
             return product.into_iter().for_each(|product| self.context.limb().add_assign(acc, product));
         };
         let n = self.context.degree();
-        acc.chunks_exact_mut(n).for_each(|p| fourier.to_residues(p));
         if let Some(product) = product {
-            let mut residues = Buffer::from_slice(product);
-            residues.chunks_exact_mut(n).for_each(|p| fourier.to_residues(p));
-            self.context.limb().add_assign(acc, &residues);
+            assert_eq!(acc.len(), product.len(), "an accumulator and a product of other lengths");
+            acc.chunks_exact_mut(n).zip(product.chunks_exact(n)).for_each(|(acc, product)| fourier.add(acc, product));
         }
+        acc.chunks_exact_mut(n).for_each(|p| fourier.to_residues(p));
     }
 
     /// `acc += product`, of one polynomial, and the digits of the sum; of X^turn − 1 times the sum where there is a turn, below 2N.
