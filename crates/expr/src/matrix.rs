@@ -85,7 +85,7 @@ impl Element for i128 {
     }
 }
 
-/// A matrix of real numbers or of integers, row by row. At least one element.
+/// A plain matrix of real numbers or of integers, row by row: at least one element, all of them finite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix<T = f64> {
     rows: usize,

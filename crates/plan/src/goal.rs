@@ -18,7 +18,7 @@ pub(super) const MAX_COVARIANCE_ERROR: f64 = 0.1;
 pub struct Goal {
     /// What is computed.
     pub expression: Expr,
-    /// Independent sets of inputs that one run takes.
+    /// Independent sets of inputs that one run takes, 1 to 2^20.
     pub batch: usize,
     /// Largest absolute error of a result element that is wanted: 0 for integers, in units of the columns' bounds
     /// for statistics.
@@ -43,12 +43,12 @@ pub struct Goal {
 pub struct Sharing {
     /// How many there are.
     pub parties: u32,
-    /// How many of them decrypt.
+    /// How many of them decrypt, at most `parties`.
     pub threshold: u32,
 }
 
 impl Goal {
-    /// One set of inputs at 128-bit security, with results for the owner's eyes.
+    /// One set of inputs at 128-bit security, with results for the owner's eyes. `error` is [`Goal::error`].
     pub fn new(expression: Expr, error: f64) -> Self {
         let (batch, security) = (1, Security::Bits128);
         Self { expression, batch, error, security, release: None, sharing: None, modulus: None }

@@ -86,7 +86,7 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// Of a literal and its primes, or what is known of them.
+    /// Of a literal and its data and special primes, or what is known of their sizes.
     pub fn new(literal: &ParamsLiteral, q: impl IntoIterator<Item = f64>, p: impl IntoIterator<Item = f64>) -> Self {
         let n = f64::from(literal.log_n).exp2();
         let variance = match literal.secret {
