@@ -47,7 +47,14 @@ pub struct Requirements {
     security: Security,
 }
 
-/// The largest prime below 2^`bits` with slots at ring degree 2^`log_n` and below.
+/// The largest prime of `bits` bits with slots at ring degree 2^`log_n` and below.
+///
+/// ```
+/// use sudare_exact::plan::slot_modulus;
+///
+/// assert_eq!(slot_modulus(17, 15)?, 65537);
+/// # Ok::<(), sudare_exact::ExactError>(())
+/// ```
 ///
 /// # Errors
 /// `RlweError::Ring` if there is none.

@@ -13,6 +13,22 @@ use sudare_rlwe::security::Security;
 pub(super) const MAX_COVARIANCE_ERROR: f64 = 0.1;
 
 /// What is asked for: an expression, how exact, how secure.
+///
+/// ```
+/// use sudare_expr::{Expr, InputSpec};
+/// use sudare_plan::{CostModel, Goal, Planner};
+/// use sudare_rlwe::release::ReleasePolicy;
+///
+/// # fn main() -> Result<(), sudare_methods::MatrixError> {
+/// let product = Expr::product(InputSpec::new("A", (8, 8), 1.0), InputSpec::new("B", (8, 2), 1.0))?;
+/// // Ten results that others see, each within 1e-4 with the noise that hides their errors.
+/// let release = Some(ReleasePolicy::new(10, 30)?);
+/// let goal = Goal { release, ..Goal::new(product, 1e-4) };
+/// let plan = Planner::new(CostModel::default()).plan(&goal)?;
+/// assert!(plan.summary().predicted_error <= 1e-4);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
