@@ -21,7 +21,7 @@ pub const MAX_PRIMES: usize = 128;
 /// Ring, primes, secret and security, as a person writes them. A scheme's literal has one.
 ///
 /// Primes are ≡ 1 modulo 2N; those below 2^50 have the fastest kernels. Security rests on N, the secret and log2(Q·P):
-/// [`max_log_qp`](crate::security::max_log_qp) has the limits.
+/// [`max_log_qp`] has the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParamsLiteral {
     /// log2 of the ring degree N, 9 to 17.

@@ -233,7 +233,7 @@ impl<B: Backend> Evaluator<B> {
     /// `a + value` in every slot.
     ///
     /// # Errors
-    /// As [`Evaluator::add_plain`] and [`Encoder::encode_at`].
+    /// As [`Evaluator::add_plain`] and [`Encoder::encode_at`](super::Encoder::encode_at).
     pub fn add_constant(&self, a: &CiphertextOf<B>, value: f64) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
         let at = EncodeAt { level: a.level(), scale: a.scale, max_abs: value.abs() };
