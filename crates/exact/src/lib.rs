@@ -11,6 +11,7 @@
 //! | know what noise an operation leaves | [`NoiseModel`], [`Ciphertext::headroom`], [`Decryptor::noise_budget`] |
 //! | hold the key among several parties | [`multiparty`] |
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod bfv;
 pub mod bgv;

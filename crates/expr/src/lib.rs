@@ -27,6 +27,7 @@
 //! # }
 //! ```
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod error;
 pub mod expr;

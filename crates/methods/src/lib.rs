@@ -44,6 +44,7 @@
 //! # }
 //! ```
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod blocked;
 pub mod circuit;

@@ -229,6 +229,7 @@ pub enum Over {
 /// # Errors
 /// An operation that returns a `Result` fails with [`RlweError::Device`] where a GPU refuses or lacks memory, and with what
 /// loading a key may meet ([`KeySource`](crate::keys::KeySource)).
+#[expect(clippy::missing_errors_doc, reason = "all operations fail alike, as the trait says")]
 pub trait Backend: Sync {
     /// A batch of ciphertexts of one level under one key.
     type Ciphertext: Shaped + Send + Sync;
