@@ -13,6 +13,24 @@ pub const MAX_MODULI: usize = 64;
 
 /// Encodes integers modulo the product of several coprime plaintext moduli: one plaintext, and so
 /// one ciphertext, for each. All computations are done on each alike, under the same keys.
+///
+/// ```
+/// use num_bigint::BigInt;
+/// use sudare_exact::big::BigEncoder;
+/// use sudare_exact::plan::{Requirements, slot_modulus};
+/// use sudare_exact::{Packing, Wrap};
+///
+/// # fn main() -> Result<(), sudare_exact::ExactError> {
+/// let params = Requirements::new(slot_modulus(30, 12)?).slots().bgv()?;
+/// // Two moduli of 17 and 30 bits: integers up to 2^45 and a sign.
+/// let encoder = BigEncoder::new(&params, &[65537, slot_modulus(30, 12)?])?;
+/// let values = [BigInt::from(1_i64 << 44), BigInt::from(-3)];
+/// let plain = encoder.encode(&values, Packing::Slots, Wrap::Refuse)?;
+/// assert_eq!(plain.len(), 2);
+/// assert_eq!(encoder.decode(&plain, Packing::Slots)?[..2], values);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct BigEncoder {
     encoders: Vec<Encoder>,

@@ -29,6 +29,24 @@ pub enum Wrap {
 }
 
 /// Encodes and decodes integers. Results of computations are exact modulo t.
+///
+/// A plaintext holds up to [`IntegerParams::slots`] values in slots, or N in coefficients; zeros fill the rest. Signed values
+/// that fit are those in `[−⌊t/2⌋, ⌈t/2⌉)`, unsigned ones those in `[0, t)`.
+///
+/// ```
+/// use sudare_exact::plan::Requirements;
+/// use sudare_exact::{Encoder, Packing, Wrap};
+///
+/// # fn main() -> Result<(), sudare_exact::ExactError> {
+/// let params = Requirements::new(65537).slots().bfv()?;
+/// let encoder = Encoder::new(&params);
+/// let plain = encoder.encode_signed(&[-1, 70000], Packing::Slots, Wrap::Modulo)?;
+/// assert_eq!(encoder.decode_signed(&plain, Packing::Slots)?[..2], [-1, 70000 - 65537]);
+/// // Unless it is asked for, nothing wraps.
+/// assert!(encoder.encode_signed(&[70000], Packing::Slots, Wrap::Refuse).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Encoder {
     params: IntegerParams,

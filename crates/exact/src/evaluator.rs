@@ -18,6 +18,18 @@ type AlignedPair<'c, S, B> = [Cow<'c, CiphertextOf<S, B>>; 2];
 
 /// Evaluates on ciphertexts with a server's keys. Operands are never changed.
 ///
+/// Sums and products are modulo t, slot by slot or of polynomials modulo X^N + 1, as the operands are packed. An operation
+/// whose result could decrypt wrongly is refused with `RlweError::NoBudget` before anything is computed.
+///
+/// | Operation | Level | Noise | Key |
+/// |---|---|---|---|
+/// | [`add`](Evaluator::add), [`sub`](Evaluator::sub) | the lower one | adds | |
+/// | [`add_plain`](Evaluator::add_plain) | stays | grows by a message's own | |
+/// | [`mul_plain`](Evaluator::mul_plain), [`mul_integer`](Evaluator::mul_integer) | stays | times the factor's size | |
+/// | `mul_relin` of [`bfv`](crate::bfv) | drops primes that the noise allows | times the norm of a message modulo t | relinearisation |
+/// | `mul_relin` of [`bgv`](crate::bgv) | drops primes until the noise is near that of rounding | as left by the division | relinearisation |
+/// | [`rotate_rows`](Evaluator::rotate_rows), [`rotate_columns`](Evaluator::rotate_columns) | stays | adds that of a key switch | the element's |
+///
 /// `B` does the work: the processor, a device, for which a ciphertext is a batch, or a simulation.
 #[derive(Debug)]
 pub struct Evaluator<S: Scheme, B = rlwe::Cpu> {

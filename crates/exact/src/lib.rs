@@ -1,8 +1,17 @@
 //! BFV and BGV: exact encrypted arithmetic with integers modulo t, with keys, parameters and the wire format of [`sudare_rlwe`].
 //!
 //! What both share is here: plaintext moduli, encoding, ciphertexts, noise, and everything linear. Products are in
-//! [`bfv`] and [`bgv`], each with the scheme's own names of all types; the refresh of both is in [`refresh`].
+//! [`bfv`] and [`bgv`], each with the scheme's own names of all types and an example; the refresh of both is in [`refresh`].
+//!
+//! | To do | Take |
+//! |---|---|
+//! | choose parameters for a computation | [`plan::Requirements`] |
+//! | pack integers into slots or coefficients | [`Encoder`] |
+//! | integers larger than one plaintext modulus | [`big::BigEncoder`] |
+//! | know what noise an operation leaves | [`NoiseModel`], [`Ciphertext::headroom`], [`Decryptor::noise_budget`] |
+//! | hold the key among several parties | [`multiparty`] |
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod bfv;
 pub mod bgv;

@@ -24,6 +24,17 @@ const SPECIAL_EXTRA: u32 = 3;
 ///
 /// `depth` products follow one another. Before each, and at the end, up to `additions` further
 /// ciphertexts of the same kind are added and `rotations` key switches done.
+///
+/// ```
+/// use sudare_exact::plan::Requirements;
+///
+/// # fn main() -> Result<(), sudare_exact::ExactError> {
+/// // Two products in a row on slots of integers modulo 65537, and eight ciphertexts summed before each.
+/// let params = Requirements::new(65537).depth(2).additions(8).slots().values(4096).bfv()?;
+/// assert!(params.slots() >= 4096 && params.security().bits() >= 128);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirements {
     t: u64,
@@ -36,7 +47,14 @@ pub struct Requirements {
     security: Security,
 }
 
-/// The largest prime below 2^`bits` with slots at ring degree 2^`log_n` and below.
+/// The largest prime of `bits` bits with slots at ring degree 2^`log_n` and below.
+///
+/// ```
+/// use sudare_exact::plan::slot_modulus;
+///
+/// assert_eq!(slot_modulus(17, 15)?, 65537);
+/// # Ok::<(), sudare_exact::ExactError>(())
+/// ```
 ///
 /// # Errors
 /// `RlweError::Ring` if there is none.

@@ -24,7 +24,8 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
         Ok(a.with(self.inner.relinearize(a.inner())?, noise))
     }
 
-    /// Rotates both rows of slots left by `step`: slot i of a row gets what slot i + step held.
+    /// Rotates both rows of slots left by `step`, of any sign: slot i of a row gets what slot i + step held, modulo the row's
+    /// [length](crate::IntegerParams::row).
     ///
     /// # Errors
     /// `RlweError::MissingRotationKey`, `RlweError::NoSuchLevel`, `RlweError::Degree`,
@@ -99,6 +100,29 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
 
     /// The sum of all slots of each row, in every slot of the row, or with `columns` of both rows
     /// in all slots: log2 N − 1 rotations by powers of two, and one swap.
+    ///
+    /// ```
+    /// use sudare_exact::bfv::{Decryptor, Encryptor, Evaluator};
+    /// use sudare_exact::plan::Requirements;
+    /// use sudare_exact::{Encoder, Packing, Wrap};
+    /// use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+    ///
+    /// # fn main() -> Result<(), sudare_exact::ExactError> {
+    /// let params = Requirements::new(65537).additions(1 << 13).rotations(16).slots().bfv()?;
+    /// let secret = SecretKey::generate(&params)?;
+    /// let elements = params.sum_elements(true).into_iter().map(|element| (element, params.max_level()));
+    /// let keys = KeyGenerator::new(&secret)?.eval_keys(None, &elements.collect::<Vec<_>>())?;
+    ///
+    /// let encoder = Encoder::new(&params);
+    /// let x = encoder.encode_unsigned(&[3, 5, 7], Packing::Slots, Wrap::Refuse)?;
+    /// let x = Encryptor::with_secret_key(&params, &secret)?.encrypt(&x)?;
+    /// let sum = Evaluator::new(&params, keys)?.sum_slots(&x, true)?;
+    ///
+    /// let sums = encoder.decode_unsigned(&Decryptor::new(&params, &secret)?.decrypt(&sum)?, Packing::Slots)?;
+    /// assert!(sums.iter().all(|sum| *sum == 15));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`Evaluator::rotate_rows`].

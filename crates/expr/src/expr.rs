@@ -90,7 +90,23 @@ pub struct Approximation {
     pub high: f64,
 }
 
-/// A checked expression.
+/// A checked expression: 1 to [`MAX_NODES`] operations on 1 to [`MAX_NODES`] named inputs, in the order of evaluation.
+///
+/// Shapes and bounds of every node are known ([`Expr::info`]). Equal operations on equal operands are one node, and a
+/// polynomial has become the operations that compute it, so positions of nodes are those of [`Expr::nodes`] and not those that
+/// were handed in.
+///
+/// ```
+/// use sudare_expr::Expr;
+///
+/// let expr = Expr::from_json(
+///     r#"{"inputs": [{"name": "x", "rows": 4, "cols": 2, "max_abs": 3.0}],
+///         "nodes": [{"op": "input", "input": 0}, {"op": "sum", "axis": 0, "operands": [0]}], "output": 1}"#,
+/// )?;
+/// let sum = expr.info(expr.output());
+/// assert_eq!((sum.shape, sum.max_abs), ((1, 2), 12.0));
+/// # Ok::<(), sudare_expr::ExprError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Expr {

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 /// Largest bound of a table's column, and the inverse of the least: its square is a double.
 const MAX_COLUMN_BOUND: f64 = 1e150;
 
-/// A matrix that goes in.
+/// A matrix that goes in: its name, shape and bound, which server and client see.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputSpec {
-    /// Its name.
+    /// Its name, 1 to [`MAX_NAME`] bytes; two inputs of an expression have two.
     pub name: String,
-    /// Rows.
+    /// Rows, 1 to [`MAX_SIDE`]; rows · cols is at most [`MAX_ELEMENTS`].
     pub rows: usize,
-    /// Columns.
+    /// Columns, 1 to [`MAX_SIDE`].
     pub cols: usize,
     /// Bound on the absolute value of its elements, finite and above zero.
     pub max_abs: f64,
@@ -35,7 +35,8 @@ pub struct InputSpec {
 }
 
 impl InputSpec {
-    /// An encrypted input.
+    /// An encrypted input of real numbers. `max_abs` bounds their absolute values. [`Expr::new`](crate::Expr::new) checks all of
+    /// it.
     pub fn new(name: &str, (rows, cols): (usize, usize), max_abs: f64) -> Self {
         Self {
             name: name.to_owned(),
@@ -49,12 +50,12 @@ impl InputSpec {
         }
     }
 
-    /// An encrypted input of integers.
+    /// An encrypted input of integers of at most `bound` in absolute value, which are computed with exactly.
     pub fn integers(name: &str, shape: (usize, usize), bound: u128) -> Self {
         Self { integers: Some(bound), ..Self::new(name, shape, bound as f64) }
     }
 
-    /// An encrypted table with a bound for each of its columns.
+    /// An encrypted table with a bound for each of its columns, whose number is that of the bounds.
     pub fn table(name: &str, rows: usize, columns: Vec<f64>) -> Self {
         let largest = columns.iter().copied().fold(0.0, f64::max);
         Self { cols: columns.len(), columns, ..Self::new(name, (rows, 0), largest) }

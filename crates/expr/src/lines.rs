@@ -4,6 +4,17 @@ use serde::{Deserialize, Serialize};
 
 /// Lines of a matrix (its rows or its columns) that go to other places in a new one: line `start + step·i` becomes line
 /// `at + stride·i`, for i below `count`. The new matrix has `size` lines, zeros where none goes.
+///
+/// ```
+/// use sudare_expr::{Lines, Matrix};
+///
+/// // NumPy's column[::-2]: every second line, from the last.
+/// let lines = Lines { start: 4, step: -2, count: 3, at: 0, stride: 1, size: 3 };
+/// assert!(lines.fit(5) && !lines.fit(4));
+/// let column = Matrix::new(5, 1, vec![0.0, 1.0, 2.0, 3.0, 4.0])?;
+/// assert_eq!(column.take(0, &lines)?.data(), [4.0, 2.0, 0.0]);
+/// # Ok::<(), sudare_expr::ExprError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lines {

@@ -85,7 +85,17 @@ impl Element for i128 {
     }
 }
 
-/// A matrix of real numbers or of integers, row by row. At least one element.
+/// A plain matrix of real numbers or of integers, row by row: at least one element, all of them finite.
+///
+/// ```
+/// use sudare_expr::Matrix;
+///
+/// let a = Matrix::<i128>::from_fn(2, 3, |row, col| (3 * row + col) as i128)?;
+/// assert_eq!(a.matmul(&a.transpose())?.data(), [5, 14, 14, 50]);
+/// assert_eq!(a.sum(0)?.shape(), (1, 3));
+/// assert!(a.matmul(&a).is_err());
+/// # Ok::<(), sudare_expr::ExprError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix<T = f64> {
     rows: usize,

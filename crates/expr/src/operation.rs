@@ -17,6 +17,9 @@ const LEAST_BOUND: f64 = 1e-15;
 
 /// What can be asked of matrices: the one list for expressions, sessions, requests, Python and Dask.
 ///
+/// Matrices have two axes; a vector is a row or a column. [`Operation::infer`] has the shapes that go together and the bound of
+/// a result, [`Operation::of_plain`] the value.
+///
 /// As JSON it is `{"op": "matmul"}` or `{"op": "sum", "axis": 0}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
@@ -26,13 +29,13 @@ pub enum Operation {
         /// Position.
         input: usize,
     },
-    /// The matrix product.
+    /// The matrix product, m×k times k×n.
     Matmul,
-    /// The sum, element by element.
+    /// The sum of two matrices of one shape, element by element.
     Add,
-    /// The difference, element by element.
+    /// The difference of two matrices of one shape, element by element.
     Sub,
-    /// The product, element by element.
+    /// The product of two matrices of one shape, element by element.
     Mul,
     /// The negative.
     Neg,
@@ -84,7 +87,8 @@ pub enum Operation {
         /// Largest value of the variable.
         high: f64,
     },
-    /// Means of the columns in the first row, and under it their covariances with n − 1 degrees of freedom.
+    /// Of an n×p table the means of the columns in the first row, and under it their p×p covariances with n − 1 degrees of
+    /// freedom: (p + 1)×p in all.
     Moments,
 }
 

@@ -10,7 +10,19 @@ const BABIES: usize = 4;
 /// Highest degree.
 pub const MAX_DEGREE: usize = 512;
 
-/// A polynomial that stands for a function between two numbers.
+/// A polynomial that stands for a function between two numbers: up to [`MAX_DEGREE`], and not constant.
+///
+/// ```
+/// use sudare_expr::{Expr, InputSpec, Node, Operation, Polynomial};
+///
+/// // u³ = (3·T_1(u) + T_3(u))/4 on [−1, 1].
+/// let cube = Polynomial { coefficients: vec![0.0, 0.75, 0.0, 0.25], low: -1.0, high: 1.0, error: 0.0, beyond: None };
+/// let nodes = vec![Node::input(0), Node::new(Operation::Polynomial(cube), &[0])];
+/// let expr = Expr::new(vec![InputSpec::new("x", (4, 4), 1.0)], nodes, 1)?;
+/// let found = expr.approximations().next();
+/// assert_eq!(found.map(|at| (at.low, at.high, at.error)), Some((-1.0, 1.0, 0.0)));
+/// # Ok::<(), sudare_expr::ExprError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Polynomial {

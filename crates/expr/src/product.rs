@@ -6,7 +6,7 @@ use crate::input::InputSpec;
 use crate::operation::{Node, Operation};
 use serde::{Deserialize, Serialize};
 
-/// `batch` independent products of an m×k with a k×n matrix.
+/// `batch` independent products of an m×k with a k×n matrix; m, k and n are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape {
     /// Rows of the left matrix and of the result.

@@ -17,6 +17,7 @@
 //! | which protocol, and why | [`planner`] |
 //! | tables and Beacon v2 | [`report`] |
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod ahead;
 mod answer_bits;

@@ -5,6 +5,7 @@
 //! keeps on the device up to a budget; [`Ciphertexts::to_host`] brings results back. What a ciphertext says of its
 //! message (scale, bounds) is its scheme's, and no matter of this crate.
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 /// The guide's page, whose examples run with the tests of this crate.
 #[cfg(all(doctest, feature = "emulate"))]

@@ -24,6 +24,7 @@
 //! # }
 //! ```
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod circuits;
 pub mod ckks;

@@ -24,6 +24,22 @@ impl<P: Set> Exchange<P> {
 
     /// Reads a secret key (`rlwe.SecretKey`). Lattigo names no keys: `key` is the name that everything under it gets here.
     ///
+    /// ```
+    /// use sudare_he::ckks::ParamsLiteral;
+    /// use sudare_lattigo::Exchange;
+    /// use sudare_rlwe::keys::SecretKey;
+    /// use sudare_rlwe::security::Security;
+    ///
+    /// # fn main() -> Result<(), sudare_lattigo::LattigoError> {
+    /// let there = Exchange::new(ParamsLiteral::with_depth(1, 40, Security::Bits128)?.build()?)?;
+    /// let secret = SecretKey::generate(there.params())?;
+    /// let bytes = there.write_secret_key(&secret)?;
+    /// let again = there.read_secret_key(secret.id(), &bytes)?;
+    /// assert_eq!(again.coefficients(), secret.coefficients());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`LattigoError`] for bytes that are no such key; `RlweError::Parameters` for a polynomial that is no secret of the set.
     pub fn read_secret_key(&self, key: KeyId, bytes: &[u8]) -> Result<SecretKey, LattigoError> {

@@ -78,6 +78,9 @@ fn byte(text: &str) -> Result<u8, LattigoError> {
 
 impl Metadata {
     /// Reads what is before the polynomials.
+    ///
+    /// # Errors
+    /// [`LattigoError::Text`] for what is no such JSON, and those of bytes that end too early.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, LattigoError> {
         if !reader.flag("metadata of an element")? {
             return Err(wrong("there is none, and nothing says the scale"));
@@ -128,6 +131,9 @@ impl Metadata {
     }
 
     /// The scale as CKKS has it.
+    ///
+    /// # Errors
+    /// [`LattigoError::Text`] unless it is a finite number above zero.
     pub fn real_scale(&self) -> Result<f64, LattigoError> {
         match self.scale.parse::<f64>() {
             Ok(scale) if scale.is_finite() && scale > 0.0 => Ok(scale),
@@ -136,6 +142,9 @@ impl Metadata {
     }
 
     /// The scale as BFV and BGV have it, and the plaintext modulus.
+    ///
+    /// # Errors
+    /// [`LattigoError::Text`] unless both are integers of 64 bits.
     pub fn integer_scale(&self) -> Result<(u64, u64), LattigoError> {
         Ok((integer(&self.scale)?, integer(&self.modulus)?))
     }

@@ -11,6 +11,9 @@ pub fn field(field: &'static str, found: impl ToString, expected: impl ToString)
 }
 
 /// Refuses a file without security: whoever wants none says so in code.
+///
+/// # Errors
+/// [`MatrixError::PlanField`] with `name`.
 pub fn check_claim(name: &'static str, claimed: Security) -> Result<(), MatrixError> {
     match claimed {
         Security::Insecure => Err(field(name, "none", "128, 192 or 256 bits")),
@@ -20,12 +23,18 @@ pub fn check_claim(name: &'static str, claimed: Security) -> Result<(), MatrixEr
 
 /// Refuses parameters of a file that differ from those that are worked out, by the first field that
 /// does, and those without security.
+///
+/// # Errors
+/// [`MatrixError::PlanField`] with the name of the field.
 pub fn check_params(found: &ParamsLiteral, expected: &ParamsLiteral) -> Result<(), MatrixError> {
     check_same(found, expected)?;
     check_claim("params.security", found.security)
 }
 
 /// Refuses parameters that differ from those that are worked out, by the first field that does.
+///
+/// # Errors
+/// [`MatrixError::PlanField`] with the name of the field.
 pub fn check_same(found: &ParamsLiteral, expected: &ParamsLiteral) -> Result<(), MatrixError> {
     let bits = |s: Security| format!("{} bits", s.bits());
     let fields = [
@@ -43,6 +52,9 @@ pub fn check_same(found: &ParamsLiteral, expected: &ParamsLiteral) -> Result<(),
 }
 
 /// Refuses a scale of a file that differs from the one that is worked out.
+///
+/// # Errors
+/// [`MatrixError::PlanField`].
 pub fn check_scale(found: &ckks::ParamsLiteral, expected: &ckks::ParamsLiteral) -> Result<(), MatrixError> {
     match found.log_scale == expected.log_scale {
         true => Ok(()),

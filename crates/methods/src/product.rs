@@ -18,9 +18,9 @@ pub const MAX_BATCH: usize = 1 << 20;
 pub struct Requirements {
     /// The product.
     pub shape: Shape,
-    /// Bounds on the absolute values of the left and right elements.
+    /// Bounds on the absolute values of the left and right elements, above zero.
     pub max_abs: [f64; 2],
-    /// Largest absolute error of a result element that is wanted.
+    /// Largest absolute error of a result element that is wanted, above zero.
     pub error: f64,
     /// Security.
     pub security: Security,
@@ -135,7 +135,7 @@ pub trait Product: Send + Sync {
     /// [`MatrixError::PlannedShape`], [`MatrixError::Expr`], [`MatrixError::Count`].
     fn encode(&self, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<Vec<Plaintext>, MatrixError>;
 
-    /// Encodes the `batch` matrices that are added to the result, as it lies in ciphertexts, at its level and scale.
+    /// Encodes the `batch` matrices that are added to the result, in the layout of its ciphertexts, at its level and scale.
     ///
     /// # Errors
     /// As [`Product::encode`]; [`MatrixError::Method`] for a method that adds nothing.

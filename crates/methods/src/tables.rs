@@ -24,6 +24,9 @@ impl<T> Tables<T> {
     }
 
     /// What is there, or what `make` makes of it. Two threads that ask at once both make it.
+    ///
+    /// # Errors
+    /// Those of `make`.
     pub fn get(&self, make: impl FnOnce() -> Result<T, MatrixError>) -> Result<&T, MatrixError> {
         if let Some(made) = self.0.get() {
             return Ok(made);

@@ -49,6 +49,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/3-integers-bits-search/05-packings.md")]

@@ -13,12 +13,28 @@ use sudare_rlwe::security::Security;
 pub(super) const MAX_COVARIANCE_ERROR: f64 = 0.1;
 
 /// What is asked for: an expression, how exact, how secure.
+///
+/// ```
+/// use sudare_expr::{Expr, InputSpec};
+/// use sudare_plan::{CostModel, Goal, Planner};
+/// use sudare_rlwe::release::ReleasePolicy;
+///
+/// # fn main() -> Result<(), sudare_methods::MatrixError> {
+/// let product = Expr::product(InputSpec::new("A", (8, 8), 1.0), InputSpec::new("B", (8, 2), 1.0))?;
+/// // Ten results that others see, each within 1e-4 with the noise that hides their errors.
+/// let release = Some(ReleasePolicy::new(10, 30)?);
+/// let goal = Goal { release, ..Goal::new(product, 1e-4) };
+/// let plan = Planner::new(CostModel::default()).plan(&goal)?;
+/// assert!(plan.summary().predicted_error <= 1e-4);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {
     /// What is computed.
     pub expression: Expr,
-    /// Independent sets of inputs that one run takes.
+    /// Independent sets of inputs that one run takes, 1 to 2^20.
     pub batch: usize,
     /// Largest absolute error of a result element that is wanted: 0 for integers, in units of the columns' bounds
     /// for statistics.
@@ -43,12 +59,12 @@ pub struct Goal {
 pub struct Sharing {
     /// How many there are.
     pub parties: u32,
-    /// How many of them decrypt.
+    /// How many of them decrypt, at most `parties`.
     pub threshold: u32,
 }
 
 impl Goal {
-    /// One set of inputs at 128-bit security, with results for the owner's eyes.
+    /// One set of inputs at 128-bit security, with results for the owner's eyes. `error` is [`Goal::error`].
     pub fn new(expression: Expr, error: f64) -> Self {
         let (batch, security) = (1, Security::Bits128);
         Self { expression, batch, error, security, release: None, sharing: None, modulus: None }

@@ -4,8 +4,29 @@
 //! have to agree on, whatever it computes: products and circuits of real matrices, exact products of integers,
 //! statistics of tables. Everything in it that can be worked out is worked out again when it is
 //! loaded; nothing in a file is believed.
+//!
+//! ```
+//! use sudare_expr::{Expr, InputSpec};
+//! use sudare_plan::{CostModel, Goal, Plan, Planner};
+//!
+//! # fn main() -> Result<(), sudare_methods::MatrixError> {
+//! // The product of a 16×16 and a 16×4 matrix, elements up to one, to within 1e-4.
+//! let product = Expr::product(InputSpec::new("A", (16, 16), 1.0), InputSpec::new("B", (16, 4), 1.0))?;
+//! let plan = Planner::new(CostModel::default()).plan(&Goal::new(product, 1e-4))?;
+//! let summary = plan.summary();
+//! assert!(summary.predicted_error <= 1e-4 && summary.security_bits >= 128);
+//!
+//! // The other side reads it, and works every figure out again.
+//! let text = plan.to_json()?;
+//! assert_eq!(Plan::from_json(&text)?.hash(), plan.hash());
+//! // A figure that somebody changed is refused.
+//! assert!(Plan::from_json(&text.replace("0.0001", "0.001")).is_err());
+//! # Ok(())
+//! # }
+//! ```
 
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod circuit;
 pub mod cost;
@@ -154,6 +175,9 @@ impl Plan {
     }
 
     /// What computes with integers.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for a plan of real numbers.
     pub fn exact(&self) -> Result<&dyn IntegerEngine, MatrixError> {
         self.engine().integers().ok_or_else(|| MatrixError::NotPlanned {
             operation: "a computation with integers",
@@ -167,6 +191,9 @@ impl Plan {
     }
 
     /// What computes with real matrices.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for a plan of integers.
     pub fn real(&self) -> Result<&dyn CkksEngine, MatrixError> {
         match self.engine() {
             Engine::Ckks(engine) => Ok(&**engine),
@@ -177,7 +204,8 @@ impl Plan {
         }
     }
 
-    /// Bounds on the errors of the result's elements, for the owner's eyes or as they are `released`.
+    /// Bounds on the errors of the result's elements, a matrix of the result's shape in its units: for the owner's eyes, or as
+    /// they are `released`.
     ///
     /// # Errors
     /// None for a plan that exists.

@@ -34,9 +34,9 @@ const NEAR_DOUBLES: f64 = 1e-12;
 pub struct Planner {
     /// Prices.
     pub cost: CostModel,
-    /// Threads of the server.
+    /// Threads of the server, at least one.
     pub threads: usize,
-    /// Most bytes of memory that the server may take.
+    /// Most bytes of memory that the server may take with keys, tables and ciphertexts.
     pub memory: u64,
     /// Only this method, if one is named.
     pub method: Option<String>,
@@ -55,7 +55,7 @@ impl Planner {
         Self { cost, threads: 1, memory: u64::MAX, method: None, compact: false, bootstrap, refresh }
     }
 
-    /// Plans.
+    /// The cheapest plan for a goal.
     ///
     /// # Errors
     /// [`MatrixError::NoPlan`] with what the nearest miss would need.

@@ -173,15 +173,25 @@ pub trait CkksEngine: Send + Sync {
     }
 
     /// Makes the tables that computing needs, unless they are there: clients do without.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`].
     fn prepare(&self, goal: &Goal) -> Result<(), MatrixError>;
 
     /// What the result is under encryption, worked out from the program alone.
     fn expected(&self) -> Expected;
 
     /// Encodes the members of a batch as the value of an input's node.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::PlannedShape`]; [`MatrixError::Expr`] for an element over the input's bound;
+    /// [`MatrixError::He`].
     fn encode(&self, goal: &Goal, node: usize, matrices: &[Matrix]) -> Result<Vec<Plaintext>, MatrixError>;
 
     /// Decodes the value of a node.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`], [`MatrixError::He`].
     fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError>;
 
     /// The set that it refreshes by, if it does.
@@ -190,6 +200,9 @@ pub trait CkksEngine: Send + Sync {
     }
 
     /// What others take of a node: its value, with new levels where the program says so.
+    ///
+    /// # Errors
+    /// As [`Bootstrapper::refresh_many_real`].
     fn refreshed(
         &self,
         _goal: &Goal,
@@ -207,6 +220,9 @@ pub trait CkksEngine: Send + Sync {
     }
 
     /// Computes a node from its operands' values.
+    ///
+    /// # Errors
+    /// [`MatrixError::Count`]; [`MatrixError::He`] for a missing key, or ciphertexts of another key or level than planned.
     fn evaluate(
         &self,
         goal: &Goal,
@@ -319,6 +335,9 @@ impl Program {
     }
 
     /// Runs `read` on what the program takes and promises; nothing is built for it, but for a table.
+    ///
+    /// # Errors
+    /// As [`Program::build`].
     pub fn with_figures<T>(&self, goal: &Goal, read: impl FnOnce(&dyn ProgramFigures) -> T) -> Result<T, MatrixError> {
         Ok(match self {
             Self::Product { product } => read(&ProductFigures::new(goal, product)?),
@@ -378,6 +397,10 @@ impl Program {
     }
 
     /// The program under built parameters.
+    ///
+    /// # Errors
+    /// [`MatrixError::He`] and [`MatrixError::Exact`] for parameters that are refused, [`MatrixError::Method`] and
+    /// [`MatrixError::PlanField`] for a program that does not serve the goal.
     pub fn build(&self, goal: &Goal) -> Result<Engine, MatrixError> {
         Ok(match self {
             Self::Product { product } => Engine::Ckks(Box::new(ProductEngine::new(goal, product)?)),

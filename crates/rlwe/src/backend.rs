@@ -223,8 +223,13 @@ pub enum Over {
 }
 
 /// The operations of a device. Operands are of one set of parameters and one key, and have the parts that an operation takes;
-/// keys are there and reach: [`Evaluator`](crate::Evaluator) sees to it. What a device refuses is [`RlweError::Device`]. Where
+/// keys are there and reach: [`Evaluator`](crate::Evaluator) sees to it. Where
 /// operands have several levels, results have the lowest.
+///
+/// # Errors
+/// An operation that returns a `Result` fails with [`RlweError::Device`] where a GPU refuses or lacks memory, and with what
+/// loading a key may meet ([`KeySource`](crate::keys::KeySource)).
+#[expect(clippy::missing_errors_doc, reason = "all operations fail alike, as the trait says")]
 pub trait Backend: Sync {
     /// A batch of ciphertexts of one level under one key.
     type Ciphertext: Shaped + Send + Sync;

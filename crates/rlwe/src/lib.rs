@@ -39,6 +39,7 @@
 //! # }
 //! ```
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod backend;
 mod ciphertext;

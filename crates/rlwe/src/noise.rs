@@ -70,7 +70,22 @@ impl Noise {
     }
 }
 
-/// What noise depends on: sizes of the ring, the secret and the primes.
+/// What noise depends on: sizes of the ring, the secret and the primes. Its methods give the [`Noise`] that an operation adds,
+/// in integer units, before anything is built.
+///
+/// ```
+/// use sudare_rlwe::noise::{NEGLIGIBLE, Sketch};
+/// use sudare_rlwe::params::ParamsLiteral;
+/// use sudare_rlwe::security::{SecretDistribution, Security};
+///
+/// # let secret = SecretDistribution::Ternary;
+/// # let (q_bits, p_bits, security) = (vec![35, 35], vec![35], Security::Bits128);
+/// let literal = ParamsLiteral { log_n: 12, q_bits, p_bits, digit_limbs: 1, secret, security };
+/// let sketch = Sketch::of(&literal);
+/// let (secret, public) = (sketch.secret_encryption(), sketch.public_encryption());
+/// assert!(public.variance() > 1000.0 * secret.variance());
+/// assert!(public.bound(&NEGLIGIBLE) > public.variance().sqrt());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sketch {
     n: f64,
@@ -86,7 +101,7 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// Of a literal and its primes, or what is known of them.
+    /// Of a literal and its data and special primes, or what is known of their sizes.
     pub fn new(literal: &ParamsLiteral, q: impl IntoIterator<Item = f64>, p: impl IntoIterator<Item = f64>) -> Self {
         let n = f64::from(literal.log_n).exp2();
         let variance = match literal.secret {

@@ -19,15 +19,18 @@ use sudare_ring::prime::ntt_primes;
 pub const MAX_PRIMES: usize = 128;
 
 /// Ring, primes, secret and security, as a person writes them. A scheme's literal has one.
+///
+/// Primes are ≡ 1 modulo 2N; those below 2^50 have the fastest kernels. Security rests on N, the secret and log2(Q·P):
+/// [`max_log_qp`] has the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParamsLiteral {
     /// log2 of the ring degree N, 9 to 17.
     pub log_n: u32,
-    /// Bits of each data prime, the last to be dropped first.
+    /// Bits of each data prime, the last to be dropped first: 1 to [`MAX_PRIMES`] of them, up to 61 bits each.
     pub q_bits: Vec<u32>,
     /// Bits of each special prime of key switching; empty for parameters that never switch keys.
     pub p_bits: Vec<u32>,
-    /// Data primes in one digit of key switching.
+    /// Data primes in one digit of key switching. The special primes together have to be as large as a digit.
     pub digit_limbs: usize,
     /// Distribution of the secret.
     pub secret: SecretDistribution,
@@ -41,10 +44,11 @@ pub struct ParamsLiteral {
 pub struct SchemeTag(pub u32);
 
 impl ParamsLiteral {
-    /// Checks the literal and precomputes the set, under a scheme's word.
+    /// Checks the literal and chooses its primes, under a scheme's word. Tables are made when they are first used.
     ///
     /// # Errors
-    /// [`RlweError::Parameters`], [`RlweError::Insecure`] or [`RlweError::Ring`].
+    /// [`RlweError::Parameters`] for a field out of its range, [`RlweError::Insecure`] where Q·P is larger than the degree
+    /// carries at the claimed security, [`RlweError::Ring`] where there are too few primes of a size.
     pub fn build(&self, tag: SchemeTag) -> Result<Params, RlweError> {
         Params::new(self.clone(), tag)
     }
@@ -123,7 +127,9 @@ struct Inner {
     levels: Once<Vec<LevelTables>>,
 }
 
-/// A checked parameter set. Cloning shares it.
+/// A checked parameter set, named by its [hash](Params::hash) on every key and ciphertext. Cloning shares it.
+///
+/// Level l has the data primes q_0 … q_l, so the highest level is one less than their number.
 #[derive(Clone)]
 pub struct Params(Arc<Inner>);
 

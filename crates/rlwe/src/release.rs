@@ -26,6 +26,15 @@ pub const RELEASE_FAILURE_BITS: u32 = 30;
 /// Gaussian mechanism of ePrint 2022/816 for errors of Euclidean norm √S·E. Whatever is computed from
 /// what all τ releases show has an advantage of at most 2^(−ν/2)/√48 over what the true values and
 /// fresh noise show.
+///
+/// ```
+/// use sudare_rlwe::release::ReleasePolicy;
+///
+/// // Ten results, each of 100 values that are decrypted to within 1e-9.
+/// let policy = ReleasePolicy::new(10, 30)?;
+/// assert!(policy.released_error(100, 1e-9) < 0.05);
+/// # Ok::<(), sudare_rlwe::RlweError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct ReleasePolicy {

@@ -114,6 +114,13 @@ fn max_sparse_log_qp(log_n: u32, weight: u32, security: Security) -> Option<u32>
 
 /// Largest log2 of the whole modulus Q·P for a ring degree, a secret and a claim; `None` where
 /// nothing secure exists or no figure is known, `u32::MAX` where nothing is claimed.
+///
+/// ```
+/// use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
+///
+/// assert_eq!(max_log_qp(13, SecretDistribution::Ternary, Security::Bits128), Some(214));
+/// assert_eq!(max_log_qp(13, SecretDistribution::Ternary, Security::Insecure), Some(u32::MAX));
+/// ```
 pub fn max_log_qp(log_n: u32, secret: SecretDistribution, security: Security) -> Option<u32> {
     let row = match security {
         Security::Insecure => return Some(u32::MAX),

@@ -4,6 +4,31 @@
 //! refuse what the processor's would refuse, and note in a [`Ledger`] the keys they take, each at its highest level, and what
 //! they cost. Counters are those of every evaluator. Nothing of the parameters is built but their primes, so that a planner
 //! simulates hundreds of candidates.
+//!
+//! ```
+//! use sudare_rlwe::Evaluator;
+//! use sudare_rlwe::params::{ParamsLiteral, SchemeTag};
+//! use sudare_rlwe::security::{SecretDistribution, Security};
+//! use sudare_rlwe::simulated::Simulated;
+//!
+//! # fn main() -> Result<(), sudare_rlwe::RlweError> {
+//! # let secret = SecretDistribution::Ternary;
+//! # let (q_bits, p_bits, security) = (vec![35, 35], vec![35], Security::Bits128);
+//! # let literal = ParamsLiteral { log_n: 12, q_bits, p_bits, digit_limbs: 1, secret, security };
+//! let params = literal.build(SchemeTag(1))?;
+//! let dry = Evaluator::with_backend(Simulated::new(&params));
+//! // A thousand ciphertexts as one batch: their squares, each rotated by one.
+//! let x = dry.backend().batch(1, 1000);
+//! let square = dry.mul_relin(&x, &x)?;
+//! dry.automorphism(&square, params.rotation_element(1), 1)?;
+//!
+//! let ledger = dry.backend().ledger();
+//! assert_eq!(ledger.relin, Some(1));
+//! assert_eq!(ledger.galois.keys().collect::<Vec<_>>(), [&params.rotation_element(1)]);
+//! assert_eq!((ledger.counters.mult, ledger.counters.rot), (1000, 1000));
+//! # Ok(())
+//! # }
+//! ```
 
 use crate::backend::{Backend, Combination, Divisor, MapEnd, Over, Raise, ScaledProduct, Shaped};
 use crate::context::Context;

@@ -214,7 +214,7 @@ impl Part {
     /// Takes a place on the same disk, instead of what is there.
     ///
     /// # Errors
-    /// As [`write`].
+    /// As [`write()`].
     pub fn place(self, path: &Path, over: Over, durability: Durability) -> Result<(), StoreError> {
         durability.sync(&self.file).at(path)?;
         moved(path, over, durability, || fs::rename(&self.path, path))
@@ -347,7 +347,7 @@ impl Scratch {
     /// Takes a place, instead of what is there.
     ///
     /// # Errors
-    /// As [`write`].
+    /// As [`write()`].
     pub fn place(self, path: &Path, over: Over, durability: Durability) -> Result<(), StoreError> {
         durability.sync(self.file()).at(path)?;
         moved(path, over, durability, || self.put(path))

@@ -8,6 +8,7 @@
 //! Every byte is checked: blocks by their own checksums and by a table of digests, that by the root's digest, all
 //! else by comparison with what the root says it has to be ([`Reader`]).
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod ahead;
 pub mod atomic;

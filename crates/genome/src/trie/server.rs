@@ -84,6 +84,10 @@ pub struct Search<'a> {
 
 impl Search<'_> {
     /// Answers a query; starts and products run in parallel inside a thread pool, padded ones each on one thread.
+    ///
+    /// # Errors
+    /// [`GenomeError`] for bytes that are no query of this protocol, of another panel or under other parameters, and for a window
+    /// that the panel does not have; [`GenomeError::MissingKeys`] for a circuit-private answer without keys.
     pub fn run(&self, query: &[u8]) -> Result<(Vec<u8>, Counters), GenomeError> {
         let (head, reader) = Head::read(query)?;
         head.protocol.require(Protocol::Trie)?;

@@ -14,7 +14,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use sudare_ring::ops::PeriodicPoly;
 use sudare_rlwe::{Backend, RlweError};
 
-/// A plain matrix, ready to multiply encrypted vectors at one level.
+/// A plain m×n matrix, ready to multiply encrypted vectors of n values at one level; m and n are at most N/2.
+///
+/// ```
+/// use sudare_he::circuits::matrix_vector::MatrixVector;
+/// use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, ParamsLiteral};
+/// use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+/// use sudare_rlwe::security::Security;
+///
+/// # fn main() -> Result<(), sudare_he::HeError> {
+/// let params = ParamsLiteral::with_depth(1, 40, Security::Bits128)?.build()?;
+/// let (encoder, level) = (Encoder::new(&params), params.max_level());
+/// let at = EncodeAt { level, scale: params.prime_at(level) as f64, max_abs: 6.0 };
+/// let matrix = MatrixVector::new(&encoder, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3, at)?;
+///
+/// let secret = SecretKey::generate(&params)?;
+/// let keys = KeyGenerator::new(&secret)?.eval_keys(None, &matrix.keys())?;
+/// let x = encoder.encode(&matrix.layout(&params, &[1.0, 0.0, -1.0])?, 1.0)?;
+/// let x = Encryptor::with_secret_key(&secret)?.encrypt(&x)?;
+/// let y = Evaluator::new(&params, keys)?.matrix_vector(&matrix, &x)?;
+///
+/// let y = encoder.decode(&Decryptor::new(&secret).decrypt(&y)?)?;
+/// assert!((y[0] + 2.0).abs() < 1e-6 && (y[1] + 2.0).abs() < 1e-6);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct MatrixVector<R = PeriodicPoly> {
     rows: usize,

@@ -11,6 +11,23 @@ pub const MAX_STEPS: usize = 17;
 
 /// The function c ↦ (1 + ψ_{k_{M−1}}) … (1 + ψ_{k_0}) c for automorphisms ψ_k : X ↦ X^k
 /// (`004`, Algorithm 2.4.5): M steps of "add what the automorphism makes of the sum so far".
+///
+/// Unrolled, it takes fewer iterations and more keys; [`circuits`](crate::circuits) has an encrypted run.
+///
+/// ```
+/// use sudare_he::circuits::trace::TraceFunction;
+/// use sudare_he::ckks::ParamsLiteral;
+/// use sudare_rlwe::security::Security;
+///
+/// # fn main() -> Result<(), sudare_he::HeError> {
+/// let params = ParamsLiteral::with_depth(1, 40, Security::Bits128)?.build()?;
+/// let sums = TraceFunction::partial_sums(&params, 16)?;
+/// let (doubling, unrolled) = (sums.doubling(), sums.unrolled(2)?);
+/// assert_eq!((doubling.iterations(), doubling.automorphisms()), (4, 4));
+/// assert_eq!((unrolled.iterations(), unrolled.automorphisms()), (2, 6));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceFunction {
     degree: usize,

@@ -15,16 +15,37 @@ use zeroize::Zeroizing;
 /// Where a plaintext is encoded: level, scale and the bound it declares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EncodeAt {
-    /// Level, up to the parameters' highest.
+    /// Level, 0 to the parameters' highest.
     pub level: usize,
-    /// Scale.
+    /// Scale: integer units in a value of one, at least 1.
     pub scale: f64,
     /// Declared bound on the absolute values; a larger value is refused. It travels openly with
     /// a ciphertext, so it should be a property of the kind of data, not of the data.
     pub max_abs: f64,
 }
 
-/// Encodes and decodes for one parameter set.
+/// Encodes vectors as polynomials, and decodes them, for one parameter set.
+///
+/// A vector has up to N/2 values in slots, or up to N in coefficients; zeros fill the rest. Slots are the values of
+/// the polynomial at the primitive 2N-th roots of unity (the canonical embedding; Cheon–Kim–Kim–Song, section 3.1): sums and
+/// products of polynomials are those of the slots.
+///
+/// ```
+/// use sudare_he::ckks::{Encoder, ParamsLiteral};
+/// use sudare_rlwe::security::Security;
+///
+/// # fn main() -> Result<(), sudare_he::HeError> {
+/// let params = ParamsLiteral::with_depth(1, 40, Security::Bits128)?.build()?;
+/// let encoder = Encoder::new(&params);
+/// let plain = encoder.encode(&[0.5, -0.25], 1.0)?;
+/// let values = encoder.decode(&plain)?;
+/// assert_eq!(values.len(), params.slots());
+/// assert!((values[1] + 0.25).abs() <= plain.error_bound());
+/// // A value over the declared bound is refused, and not cut.
+/// assert!(encoder.encode(&[1.5], 1.0).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Encoder {
     params: Params,
@@ -57,17 +78,18 @@ impl Encoder {
         self.encode_at(values, self.at_top(max_abs))
     }
 
-    /// Real values to the first slots, the rest zero.
+    /// Up to N/2 real values to the first slots, the rest zero.
     ///
     /// # Errors
-    /// `RlweError::TooManyValues`, [`HeError::NotFinite`], `RlweError::OverBound`,
-    /// `RlweError::NoSuchLevel`, [`HeError::TooLarge`].
+    /// `RlweError::TooManyValues`; [`HeError::NotFinite`] and `RlweError::OverBound` with the index of the first such value;
+    /// `RlweError::NoSuchLevel`; `RlweError::Parameters` for a scale under 1 or a bound that is not finite;
+    /// [`HeError::TooLarge`] where the level's modulus does not hold bound · scale.
     pub fn encode_at(&self, values: &[f64], at: EncodeAt) -> Result<Plaintext, HeError> {
         self.check(values.iter().map(|x| x.abs()), values.len(), self.params.slots(), at)?;
         self.embed(at, |re, _| re[..values.len()].copy_from_slice(values))
     }
 
-    /// Complex values to the first slots, the rest zero.
+    /// Up to N/2 complex values to the first slots, the rest zero. `at.max_abs` bounds their absolute values.
     ///
     /// # Errors
     /// As [`Encoder::encode_at`].
@@ -80,7 +102,7 @@ impl Encoder {
         })
     }
 
-    /// Real values to the first coefficients, the rest zero. The plaintext's bound is the
+    /// Up to N real values to the first coefficients, the rest zero. The plaintext's bound is the
     /// Euclidean norm that `values.len()` coefficients of `max_abs` can have.
     ///
     /// # Errors

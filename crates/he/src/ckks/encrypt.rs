@@ -11,6 +11,9 @@ use sudare_rlwe::Message;
 use sudare_rlwe::keys::{PublicKey, SecretKey};
 
 /// Encrypts under a secret or a public key, each ciphertext from fresh entropy.
+///
+/// The owner of the secret key takes [`Encryptor::with_secret_key`]. Everybody else takes [`Encryptor::with_public_key`], whose
+/// noise is larger by about the square root of the ring degree.
 pub struct Encryptor<'a>(rlwe::Encryptor<'a>);
 
 impl<'a> Encryptor<'a> {

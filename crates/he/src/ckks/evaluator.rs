@@ -24,7 +24,43 @@ use sudare_rlwe::{Backend, Counters, RlweError, Shaped};
 
 /// Evaluates on ciphertexts with a server's keys. Operands are never changed.
 ///
+/// | Operation | Level | Scale | Key |
+/// |---|---|---|---|
+/// | [`add`](Evaluator::add), [`sub`](Evaluator::sub) | the lower one | has to be equal | |
+/// | [`add_plain`](Evaluator::add_plain) | stays | has to be equal | |
+/// | [`add_constant`](Evaluator::add_constant) | stays | stays | |
+/// | [`mul_relin`](Evaluator::mul_relin) | the lower one | multiply | relinearisation |
+/// | [`mul_rescale`](Evaluator::mul_rescale) | one below the lower one | multiply, divided by the prime | relinearisation |
+/// | [`mul_plain_rescale`](Evaluator::mul_plain_rescale) | one below | multiply, divided by the prime | |
+/// | [`mul_constant`](Evaluator::mul_constant) | one below | stays | |
+/// | [`mul_integer`](Evaluator::mul_integer) | stays | stays | |
+/// | [`rescale`](Evaluator::rescale) | one below | divided by the prime | |
+/// | [`set_scale`](Evaluator::set_scale) | one below | as asked for | |
+/// | [`rotate`](Evaluator::rotate), [`conjugate`](Evaluator::conjugate) | stays | stays | the element's |
+///
 /// `B` does the work: the processor, or a device, for which a ciphertext is a batch.
+///
+/// ```
+/// use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Evaluator, ParamsLiteral};
+/// use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+/// use sudare_rlwe::security::Security;
+///
+/// # fn main() -> Result<(), sudare_he::HeError> {
+/// let params = ParamsLiteral::with_depth(2, 40, Security::Bits128)?.build()?;
+/// let secret = SecretKey::generate(&params)?;
+/// let keys = KeyGenerator::new(&secret)?.eval_keys(Some(params.max_level()), &[])?;
+/// let (encoder, server) = (Encoder::new(&params), Evaluator::new(&params, keys)?);
+/// let x = Encryptor::with_secret_key(&secret)?.encrypt(&encoder.encode(&[0.5, -1.0], 1.0)?)?;
+///
+/// // x³ − x. A product drifts from Δ by what its prime differs from it: `set_scale` makes the scales equal.
+/// let cube = server.mul_rescale(&server.mul_rescale(&x, &x)?, &x)?;
+/// let difference = server.sub(&cube, &server.set_scale(&x, cube.scale())?)?;
+///
+/// let y = encoder.decode(&Decryptor::new(&secret).decrypt(&difference)?)?;
+/// assert!((y[0] + 0.375).abs() < 1e-6 && y[1].abs() < 1e-6);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Evaluator<B = rlwe::Cpu> {
     params: Params,
@@ -102,11 +138,11 @@ impl<B: Backend> Evaluator<B> {
         Ok(state)
     }
 
-    /// `a + b`, at the lower of both levels.
+    /// `a + b`, at the lower of both levels and the scale of `a`.
     ///
     /// # Errors
-    /// `RlweError::WrongParameters`, `RlweError::WrongKey`, [`HeError::ScaleMismatch`],
-    /// [`HeError::TooLarge`].
+    /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`HeError::ScaleMismatch`] where taking one scale for the other would
+    /// be an error larger than the noise ([`Evaluator::set_scale`] is the remedy); [`HeError::TooLarge`].
     pub fn add(&self, a: &CiphertextOf<B>, b: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
         self.combine("addition", a, b, rlwe::Evaluator::add)
     }
@@ -197,7 +233,7 @@ impl<B: Backend> Evaluator<B> {
     /// `a + value` in every slot.
     ///
     /// # Errors
-    /// As [`Evaluator::add_plain`] and [`Encoder::encode_at`].
+    /// As [`Evaluator::add_plain`] and [`Encoder::encode_at`](super::Encoder::encode_at).
     pub fn add_constant(&self, a: &CiphertextOf<B>, value: f64) -> Result<CiphertextOf<B>, HeError> {
         self.check(a)?;
         let at = EncodeAt { level: a.level(), scale: a.scale, max_abs: value.abs() };
@@ -478,10 +514,12 @@ impl<B: Backend> Evaluator<B> {
         Ok(out)
     }
 
-    /// Rotates the slots left by `step`: slot i gets what slot i + step held.
+    /// Rotates the N/2 slots left by `step`, of any sign: slot i gets what slot i + step modulo N/2 held. The key is that of
+    /// [`rotation_element`](sudare_rlwe::Params::rotation_element)\(step).
     ///
     /// # Errors
-    /// `RlweError::MissingRotationKey`, `RlweError::NoSuchLevel`, `RlweError::Degree`.
+    /// `RlweError::MissingRotationKey`; `RlweError::NoSuchLevel` if the key does not reach the ciphertext's level;
+    /// `RlweError::Degree` for three parts.
     pub fn rotate(&self, a: &CiphertextOf<B>, step: i64) -> Result<CiphertextOf<B>, HeError> {
         self.automorphism(a, self.params.rotation_element(step), step)
     }
@@ -514,7 +552,7 @@ impl<B: Backend> Evaluator<B> {
         Ciphertext::new(inner, State { noise: a.noise + switched, ..a.state() }).with_spread(a.spread.plus(added))
     }
 
-    /// Many rotations with one decomposition.
+    /// A rotation for each of `steps`, in their order, with one decomposition (hoisting).
     ///
     /// # Errors
     /// As [`Evaluator::rotate`].

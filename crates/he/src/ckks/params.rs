@@ -13,12 +13,29 @@ use sudare_rlwe::params::SchemeTag;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 
 /// Parameters as a person writes them.
+///
+/// The first prime holds a result: it has to be larger than Δ times the values. Each further prime is a level, and is best
+/// near Δ, so that a rescale brings the scale back to what it was.
+///
+/// ```
+/// use sudare_he::ckks::ParamsLiteral;
+/// use sudare_rlwe::security::Security;
+///
+/// # fn main() -> Result<(), sudare_he::HeError> {
+/// // Three products one after another, about 40 bits behind the point.
+/// let literal = ParamsLiteral::with_depth(3, 40, Security::Bits128)?;
+/// assert_eq!(literal.q_bits, [49, 40, 40, 40]);
+/// let params = literal.build()?;
+/// assert_eq!((params.max_level(), params.slots()), (3, params.degree() / 2));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParamsLiteral {
     /// Ring, primes, secret and security.
     #[serde(flatten)]
     pub rlwe: rlwe::params::ParamsLiteral,
-    /// log2 of the default scale Δ.
+    /// log2 of the default scale Δ, 1 to 120.
     pub log_scale: u32,
 }
 
@@ -54,8 +71,11 @@ impl ParamsLiteral {
         }
     }
 
-    /// The default set for a multiplicative depth: primes below 2^50, the least degree that
+    /// The default set for a multiplicative depth: primes below 2^50, the least degree, 2^12 to 2^17, that
     /// holds them at the claimed security.
+    ///
+    /// `depth` counts products that follow one another, each with a rescale. `log_scale` is log2 Δ, and is taken as 20 where it
+    /// is less and as 49 where it is more. The first prime has nine bits more, but no more than 49: at Δ = 2^40 results may reach 2^8.
     ///
     /// # Errors
     /// `RlweError::Parameters` if no degree up to 2^17 holds the depth.
@@ -84,11 +104,11 @@ impl ParamsLiteral {
         )))
     }
 
-    /// Checks the literal and precomputes the set.
+    /// Checks the literal and chooses its primes. Tables are made when they are first used.
     ///
     /// # Errors
-    /// `RlweError::Parameters`,
-    /// `RlweError::Insecure` or `RlweError::Ring`.
+    /// `RlweError::Parameters` for a field out of its range, `RlweError::Insecure` where Q·P is larger than the degree carries at
+    /// the claimed security, `RlweError::Ring` where there are too few primes of a size.
     pub fn build(&self) -> Result<Params, HeError> {
         check_scale(self.log_scale)?;
         Params::of(&self.rlwe.build(SchemeTag(self.log_scale))?)

@@ -129,6 +129,27 @@ impl Decryptor<'_> {
 
     /// The real parts of all slots, for others to see: one of the key's releases.
     ///
+    /// ```
+    /// use sudare_he::ckks::{Decryptor, Encoder, Encryptor, Expected, ParamsLiteral};
+    /// use sudare_rlwe::keys::SecretKey;
+    /// use sudare_rlwe::release::ReleasePolicy;
+    /// use sudare_rlwe::security::Security;
+    ///
+    /// # fn main() -> Result<(), sudare_he::HeError> {
+    /// let params = ParamsLiteral::with_depth(1, 40, Security::Bits128)?.build()?;
+    /// let (secret, encoder) = (SecretKey::generate(&params)?, Encoder::new(&params));
+    /// let x = Encryptor::with_secret_key(&secret)?.encrypt(&encoder.encode(&[0.5], 1.0)?)?;
+    ///
+    /// // At most two results of this key will be shown, each hidden with 20 bits of statistical security.
+    /// let policy = ReleasePolicy::new(2, 20)?;
+    /// let expected = Expected::of(&x);
+    /// let shown = Decryptor::new(&secret).decrypt_for_release(&encoder, &x, &expected, policy)?;
+    /// assert!((shown[0] - 0.5).abs() < policy.released_error(params.slots(), expected.error));
+    /// assert_eq!(secret.releases().map(|releases| releases.left()), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`Decryptor::decrypt_expected`] and [`Decryptor::release`]; [`HeError::NoPrecision`] if
     /// the noise would leave nothing of values of size one.

@@ -67,6 +67,25 @@ fn words() {
     }
 }
 
+/// What a page of the guide lacks.
+fn lacking(page: &str) -> Vec<&'static str> {
+    let parts = ["**Task.** ", "## What it costs", "## What can go wrong", "**Next:** "];
+    parts.into_iter().filter(|part| !page.lines().any(|line| line.starts_with(part))).collect()
+}
+
+/// A page of the guide has a task, what it costs, what can go wrong, and what to read next.
+#[test]
+fn pages_of_the_guide_have_their_parts() {
+    assert_eq!(lacking("**Task.** You add.\n\n## What it costs\n\n**Next:** more."), ["## What can go wrong"]);
+    let mut found = Vec::new();
+    pages(&root().join("docs/guide"), &mut found);
+    assert!(found.len() > 20, "{}", found.len());
+    for path in found {
+        let lacks = lacking(&fs::read_to_string(&path).unwrap());
+        assert!(lacks.is_empty(), "{} lacks {lacks:?}", path.display());
+    }
+}
+
 /// A note of `docs/design` says what its status is and since when, and is in the list of notes.
 #[test]
 fn notes_have_a_status() {

@@ -364,11 +364,17 @@ impl Blocked for Coefficient {
 }
 
 /// Refuses another number of ciphertexts than planned.
+///
+/// # Errors
+/// [`MatrixError::Count`].
 pub fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), MatrixError> {
     if found == expected { Ok(()) } else { Err(MatrixError::Count { what, found, expected }) }
 }
 
 /// Refuses operands of another number, shape or size than planned.
+///
+/// # Errors
+/// [`MatrixError::Count`], [`MatrixError::PlannedShape`]; [`MatrixError::Expr`] for an element over `max_abs`.
 pub fn check_matrices(shape: Shape, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<(), MatrixError> {
     check_count("matrices", matrices.len(), shape.batch)?;
     let (what, expected) = match operand {

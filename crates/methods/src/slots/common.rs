@@ -12,6 +12,9 @@ use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 use zeroize::Zeroizing;
 
 /// Refuses matrices of another number, shape or size than planned.
+///
+/// # Errors
+/// [`MatrixError::Count`], [`MatrixError::PlannedShape`]; [`MatrixError::Expr`] for an element over `max_abs`.
 pub fn check_matrices(shape: Shape, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<(), MatrixError> {
     let what = name_of(operand);
     if operand == Operand::Output {
@@ -29,6 +32,9 @@ pub fn check_matrices(shape: Shape, operand: Operand, matrices: &[Matrix], max_a
 }
 
 /// Refuses another number of things than planned.
+///
+/// # Errors
+/// [`MatrixError::Count`].
 pub fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), MatrixError> {
     if found == expected { Ok(()) } else { Err(MatrixError::Count { what, found, expected }) }
 }
@@ -43,6 +49,9 @@ pub const fn name_of(operand: Operand) -> &'static str {
 }
 
 /// Refuses a shape without elements, or one larger than an expression's.
+///
+/// # Errors
+/// [`MatrixError::Method`].
 pub fn check_shape(method: &'static str, shape: Shape) -> Result<(), MatrixError> {
     let Shape { m, k, n, batch } = shape;
     let sides = [m, k, n].iter().all(|side| (1..=MAX_SIDE).contains(side));
@@ -56,6 +65,9 @@ pub fn check_shape(method: &'static str, shape: Shape) -> Result<(), MatrixError
 }
 
 /// A method's refusal of parameters without enough levels.
+///
+/// # Errors
+/// [`MatrixError::Method`] with the levels that are needed and those there are.
 pub fn check_depth(method: &'static str, params: &ParamsLiteral, depth: usize) -> Result<(), MatrixError> {
     if params.q_bits.len() > depth {
         return Ok(());
@@ -76,11 +88,17 @@ pub fn mask_at(params: &Params, level: usize) -> EncodeAt {
 }
 
 /// An encoded mask for [`Evaluator::mul_plain`].
+///
+/// # Errors
+/// As [`Encoder::encode_at`].
 pub fn plain_mask(params: &Params, level: usize, values: &[f64]) -> Result<Plaintext, MatrixError> {
     Ok(Encoder::new(params).encode_at(values, mask_at(params, level))?)
 }
 
 /// Real slots of plaintexts, wiped when dropped.
+///
+/// # Errors
+/// As [`Encoder::decode`].
 pub fn slots_of(params: &Params, plaintexts: &[Plaintext]) -> Result<Zeroizing<Vec<Vec<f64>>>, MatrixError> {
     let encoder = Encoder::new(params);
     Ok(Zeroizing::new(plaintexts.iter().map(|p| encoder.decode(p)).collect::<Result<_, _>>()?))
@@ -100,6 +118,9 @@ pub fn stages(count: usize, unit: i64, unroll: u32) -> Vec<Vec<i64>> {
 }
 
 /// Runs stages one after another, each adding up what overlaps; hoisted, or a rotation and an addition each.
+///
+/// # Errors
+/// As [`Evaluator::sum_of_images`].
 pub fn fold<B: Backend>(
     evaluator: &Evaluator<B>,
     c: CiphertextOf<B>,
@@ -110,6 +131,9 @@ pub fn fold<B: Backend>(
 }
 
 /// The same, of images that hold messages in the same or in different slots.
+///
+/// # Errors
+/// As [`Evaluator::sum_of_images`].
 pub fn fold_images<B: Backend>(
     evaluator: &Evaluator<B>,
     mut c: CiphertextOf<B>,

@@ -206,7 +206,7 @@ impl TileLayout {
     /// A + M for a plain matrix. No level.
     ///
     /// # Errors
-    /// As [`TileLayout::add`] and [`TileLayout::encode`].
+    /// [`MatrixError::Count`] for another number of tiles; as [`TileLayout::encode`] and [`Evaluator::add_plain`].
     pub fn add_plain(&self, e: &Evaluator, a: &[Ciphertext], m: &Matrix) -> Result<Vec<Ciphertext>, MatrixError> {
         self.check("tiles", &a.into())?;
         let Some(first) = a.first() else { return Ok(Vec::new()) };

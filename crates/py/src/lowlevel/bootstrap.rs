@@ -16,14 +16,17 @@ use sudare_rlwe::RlweError;
 use sudare_rlwe::wire::Wire;
 
 /// A set of parameters with levels for a bootstrap (ePrint 2020/1203, 2022/024).
+///
+/// - `name`: "A" has 9 levels and 26 bits at N = 2^16, "A12" 12 levels, "B" 5 levels in less time; "C" has N = 2^15 and 4 levels, "D"
+///   1024 slots.
+/// - `insecure`: log2 of a small ring for the same shape, for tests; without it the set has 128 bits of security.
+///
+/// Raises `PlanError` for a name that is none. `BootstrapParams.search` chooses a set for a goal.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct CkksBootstrapParams(BootstrapParams);
 
 #[pymethods]
 impl CkksBootstrapParams {
-    /// The set of a name: "A" has 9 levels and 26 bits at N = 2^16, "A12" 12 levels, "B" is fast, "C" has N = 2^15, "D" few slots.
-    ///
-    /// With `insecure` it is the same shape over a ring of degree 2^`insecure`, for tests. Raises `PlanError` for a name that is none.
     #[new]
     #[pyo3(signature = (name, *, insecure = None))]
     fn new(py: Python<'_>, name: &str, insecure: Option<u32>) -> Result<Self> {
@@ -93,7 +96,8 @@ pub struct CkksBootstrapKeys(BootstrapKeys);
 
 #[pymethods]
 impl CkksBootstrapKeys {
-    /// Fresh keys of a secret key of the set's parameters. Raises `KeyMismatchError` for another's.
+    /// Fresh keys of a secret key of the set's parameters, made on `threads` threads, of which 0 or `None` is one for each
+    /// processor. Raises `KeyMismatchError` for another's.
     #[staticmethod]
     #[pyo3(signature = (secret, params, *, threads = None))]
     fn generate(
@@ -124,6 +128,12 @@ impl CkksBootstrapKeys {
 }
 
 /// Refreshes ciphertexts: the same values with new levels.
+///
+/// - `keys`: those of the set.
+/// - `memory`: the most bytes that keys and diagonals may take; `None` is any number.
+/// - `threads`: how many work; 0 or `None` is one for each processor.
+///
+/// Raises `SudareError` with both figures where keys and diagonals do not fit.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct CkksBootstrapper(Bootstrapper, Threads);
 
@@ -146,7 +156,6 @@ impl CkksBootstrapper {
 
 #[pymethods]
 impl CkksBootstrapper {
-    /// Prepares the set's diagonals, if keys and they fit in `memory` bytes. Raises `SudareError` with both figures where they do not.
     #[new]
     #[pyo3(signature = (keys, memory = None, *, threads = None))]
     fn new(py: Python<'_>, keys: &CkksBootstrapKeys, memory: Option<u64>, threads: Option<Workers>) -> Result<Self> {

@@ -17,6 +17,16 @@ use sudare_ring::ErrorKind;
 
 /// A linear map of slots by its diagonals, x ↦ Σ d_t ⊙ Rot_t(x), prepared for ciphertexts up to one level (Halevi–Shoup,
 /// ePrint 2014/106).
+///
+/// - `encoder`: that of the set.
+/// - `diagonals`: by t the diagonal at rotation `unit` · t, real or complex: N/2 values, or fewer that repeat (a power of two).
+/// - `unit`: the distance of the diagonals in slots.
+/// - `babies`: how many steps share a decomposition; about twice the root of their number where nothing is said.
+/// - `level`: the level that it is prepared for; the highest where nothing is said.
+/// - `scale`: the scale of the diagonals; the prime that the rescale divides by where nothing is said, which keeps a ciphertext's.
+///
+/// Raises `PlanError` without diagonals, `ShapeError` for a diagonal that does not repeat within N/2 slots, `InputError` for what
+/// is no finite number, `LevelError` for a level that there is not.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct CkksLinearMap(pub LinearMap);
 
@@ -34,13 +44,6 @@ fn largest(diagonals: &Diagonals<Complex64>) -> f64 {
 
 #[pymethods]
 impl CkksLinearMap {
-    /// The map whose diagonal at rotation `unit` · t is `diagonals[t]`, real or complex, of N/2 values or of fewer that
-    /// repeat (a power of two).
-    ///
-    /// `babies` of these steps share a decomposition, about twice the root of their number where nothing is said. It is prepared
-    /// at a level, the highest if none is given, and at the scale of the prime that the rescale divides by.
-    /// Raises `PlanError` without diagonals, `ShapeError` for a diagonal that does not repeat within N/2 slots, `InputError` for what
-    /// is no finite number, `LevelError` for a level that there is not.
     #[new]
     #[pyo3(signature = (encoder, diagonals, *, unit = 1, babies = None, level = None, scale = None))]
     fn new(
@@ -141,14 +144,18 @@ impl CkksLinearMap {
 }
 
 /// A matrix that multiplies encrypted vectors, by its diagonals (Halevi–Shoup, ePrint 2014/106, 2018/244).
+///
+/// - `encoder`: that of the set.
+/// - `matrix`: an array of m rows and n columns, real, each side up to N/2.
+/// - `level`: the level that it is prepared for; the highest where nothing is said.
+///
+/// Its scale is the prime that the rescale divides by, so that a vector's scale stays. Raises `PlanError` for an empty matrix or one
+/// with a side over N/2, `InputError` for what is no finite number, `LevelError` for a level that there is not.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct CkksMatrixVector(pub MatrixVector);
 
 #[pymethods]
 impl CkksMatrixVector {
-    /// Prepares a matrix of real numbers at a level, the highest if none is given, and at the scale of the prime that the
-    /// rescale divides by. Raises `PlanError` for an empty matrix or one with a side over N/2, `InputError` for what is no finite
-    /// number, `LevelError` for a level that there is not.
     #[new]
     #[pyo3(signature = (encoder, matrix, *, level = None))]
     fn new(
@@ -270,14 +277,20 @@ impl CkksPolynomial {
 }
 
 /// A polynomial's program for ciphertexts of one level and scale (ePrint 2020/1203).
+///
+/// - `params`: the set.
+/// - `polynomial`: of degree 1 or more.
+/// - `level`: the level of its variable; the highest where nothing is said. Its value is `polynomial.depth` levels lower.
+/// - `scale`: the scale of its variable; the set's where nothing is said.
+/// - `target`: the exact scale of its value; that of the variable where nothing is said.
+///
+/// Raises `LevelError` for a level that there is not or that is too low, `PlanError` for a constant polynomial or a scale that is no
+/// number of at least one.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct CkksPolynomialCircuit(pub PolynomialCircuit);
 
 #[pymethods]
 impl CkksPolynomialCircuit {
-    /// Plans a polynomial of ciphertexts at a level and a scale, the highest and the default where nothing is said; its value
-    /// has `target` as its exact scale, the input's where nothing is said, `depth` levels lower. Raises `LevelError` for a level that there is not or is too
-    /// low, `PlanError` for a constant polynomial or a scale that is no number of at least one.
     #[new]
     #[pyo3(signature = (params, polynomial, *, level = None, scale = None, target = None))]
     fn new(
@@ -313,13 +326,17 @@ impl CkksPolynomialCircuit {
 }
 
 /// Automorphisms and additions by turns: sums of slots, partial sums, copies.
+///
+/// - `params`: the set.
+/// - `elements`: up to 17 Galois elements, odd and below 2N: for each in turn, its automorphism of the sum so far is added.
+///
+/// Raises `PlanError` for more than 17, and for one that is none. The static methods have the functions that are in use.
 #[pyclass(frozen, eq, module = "sudare._core")]
 #[derive(PartialEq)]
 pub struct CkksTraceFunction(TraceFunction);
 
 #[pymethods]
 impl CkksTraceFunction {
-    /// Of Galois elements, odd and below 2N. Raises `PlanError` for more than 17, and for one that is none.
     #[new]
     fn new(params: &CkksParams, elements: Vec<u64>) -> Result<Self> {
         Ok(Self(TraceFunction::new(&params.0, elements)?))

@@ -22,6 +22,18 @@ use sudare_rlwe::wire::{Wire, params_from_bytes, params_to_bytes};
 use sudare_rlwe::{self as rlwe, RlweError};
 
 /// A set of parameters: a ring with primes, and a scale. It holds N/2 complex numbers in slots.
+///
+/// - `log_n`: log2 of the ring degree N, 9 to 17.
+/// - `log_scale`: log2 of the default scale Δ, 1 to 120.
+/// - `q_bits`: bits of each data prime, up to 61, the last to be dropped first; a set has a level less than primes.
+/// - `p_bits`: bits of each special prime of key switching; none for sets that switch no keys.
+/// - `q`, `p`: the primes themselves, ≡ 1 modulo 2N, in place of their bits.
+/// - `digit_limbs`: data primes in a digit of key switching; the special primes together are at least as large as a digit.
+/// - `secret`: "ternary", "gaussian", or "fixed_weight" with `weight` coefficients that are not zero.
+/// - `security`: 128 bits where nothing is said, 192 or 256, checked against log2(Q·P); "insecure" claims nothing, and is for play
+///   and for tests.
+///
+/// Raises `SecurityError` for a modulus over the limit, `PlanError` for a set that makes no sense. `Params.with_depth` chooses a set.
 #[pyclass(frozen, extends = RlweParams, module = "sudare._core")]
 pub struct CkksParams(pub ckks::Params);
 
@@ -33,13 +45,6 @@ impl CkksParams {
 
 #[pymethods]
 impl CkksParams {
-    /// A set of one's own: N = 2^`log_n`, data primes of `q_bits` bits, the last dropped first, special primes of `p_bits`
-    /// bits, and 2^`log_scale` as the scale. `q` and `p` give the primes themselves in place of their bits.
-    ///
-    /// A digit of key switching has `digit_limbs` data primes, together no larger than the special primes. The secret is
-    /// "ternary", "gaussian", or "fixed_weight" with a `weight`. The whole modulus is checked against `security`, 128 where
-    /// nothing is said, 192 or 256 bits; "insecure" claims nothing, and is for play and for tests.
-    /// Raises `SecurityError` for a modulus over the limit, `PlanError` for a set that makes no sense.
     #[new]
     #[pyo3(signature = (
         *, log_n, log_scale, q_bits = None, p_bits = None, q = None, p = None, digit_limbs = 1, secret = "ternary",
@@ -156,6 +161,8 @@ impl CkksPlaintext {
 }
 
 /// Encodes vectors into slots or coefficients, and back.
+///
+/// - `params`: the set; a plaintext has up to N/2 values in slots, or N in coefficients.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct CkksEncoder(pub ckks::Encoder);
 
@@ -167,7 +174,6 @@ pub fn place(params: &ckks::Params, max_abs: f64, level: Option<usize>, scale: O
 
 #[pymethods]
 impl CkksEncoder {
-    /// An encoder for a set.
     #[new]
     fn new(params: &CkksParams) -> Self {
         Self(ckks::Encoder::new(&params.0))
@@ -366,14 +372,15 @@ pub struct CkksEncryptor(Key, Threads);
 
 #[pymethods]
 impl CkksEncryptor {
-    /// Encrypts under a secret key: less noise, and ciphertexts that travel at half their size.
+    /// Encrypts under a secret key, on `threads` threads, of which 0 or `None` is one for each processor: less noise, and
+    /// ciphertexts that travel at half their size.
     #[staticmethod]
     #[pyo3(signature = (secret, *, threads = None))]
     fn with_secret_key(secret: &SecretKey, threads: Option<Workers>) -> Self {
         Self(Key::Secret(secret.0.clone()), pool(threads))
     }
 
-    /// Encrypts under a public key.
+    /// Encrypts under a public key, whose noise is larger. `threads` as for `with_secret_key`.
     #[staticmethod]
     #[pyo3(signature = (key, *, threads = None))]
     fn with_public_key(key: &PublicKey, threads: Option<Workers>) -> Self {
@@ -393,14 +400,16 @@ impl CkksEncryptor {
     }
 }
 
-/// What a computation gives, worked out by whoever decrypts its result and not read from it: level, scale, and a bound on
-/// the error of a value.
+/// What a computation gives, worked out by whoever decrypts its result and not read from it.
+///
+/// - `level`: the level of the result.
+/// - `scale`: its scale.
+/// - `error`: a bound on the error of a value, in units of the message.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct CkksExpected(ckks::Expected);
 
 #[pymethods]
 impl CkksExpected {
-    /// Level, scale, and a bound on the error of a value.
     #[new]
     fn new(level: usize, scale: f64, error: f64) -> Self {
         Self(ckks::Expected { level, scale, error })
@@ -432,12 +441,14 @@ impl CkksExpected {
 }
 
 /// Decrypts for the owner of the secret key.
+///
+/// - `secret`: the key.
+/// - `threads`: how many work; 0 or `None` is one for each processor.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct CkksDecryptor(Arc<keys::SecretKey>, Threads);
 
 #[pymethods]
 impl CkksDecryptor {
-    /// A decryptor with a secret key.
     #[new]
     #[pyo3(signature = (secret, *, threads = None))]
     fn new(secret: &SecretKey, threads: Option<Workers>) -> Self {
@@ -492,6 +503,12 @@ impl CkksDecryptor {
 }
 
 /// Computes on ciphertexts with a server's keys. Operands are never changed.
+///
+/// - `params`: the set.
+/// - `keys`: relinearisation and rotation keys; an operation without its key is refused.
+/// - `threads`: how many work; 0 or `None` is one for each processor.
+///
+/// Raises `KeyMismatchError` for keys of another set.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct CkksEvaluator(ckks::Evaluator, Threads);
 
@@ -523,8 +540,6 @@ pub fn inner(all: &[Py<CkksCiphertext>]) -> Vec<&ckks::Ciphertext> {
 
 #[pymethods]
 impl CkksEvaluator {
-    /// An evaluator with a server's keys, on `threads` threads, of which 0 or `None` is one for each processor. Raises
-    /// `KeyMismatchError` for keys of another set.
     #[new]
     #[pyo3(signature = (params, keys, *, threads = None))]
     fn new(params: &CkksParams, keys: &EvalKeys, threads: Option<Workers>) -> Result<Self> {

@@ -23,6 +23,18 @@ use sudare_rlwe::wire::Wire;
 
 /// A set of parameters: a ring with primes, and a plaintext modulus t. Keys belong to the ring alone, so that several
 /// moduli share them.
+///
+/// - `log_n`: log2 of the ring degree N, 9 to 17.
+/// - `t`: the plaintext modulus, 2 to 2^60 − 1. A prime ≡ 1 modulo 2N has N slots; one ≡ 1 modulo N alone has N/2.
+/// - `q_bits`: bits of each data prime, up to 61, the last to be dropped first; a set has a level less than primes.
+/// - `p_bits`: bits of each special prime of key switching; none for sets that switch no keys.
+/// - `q`, `p`: the primes themselves, ≡ 1 modulo 2N, in place of their bits.
+/// - `digit_limbs`: data primes in a digit of key switching; the special primes together are at least as large as a digit.
+/// - `secret`: "ternary", "gaussian", or "fixed_weight" with `weight` coefficients that are not zero.
+/// - `security`: 128 bits where nothing is said, 192 or 256, checked against log2(Q·P); "insecure" claims nothing, and is for play
+///   and for tests.
+///
+/// Raises `SecurityError` for a modulus over the limit, `PlanError` for a set or a t that makes no sense. `Requirements` chooses a set.
 #[pyclass(frozen, eq, extends = RlweParams, module = "sudare._core")]
 #[derive(PartialEq)]
 pub struct IntegerParams(pub exact::IntegerParams);
@@ -35,13 +47,6 @@ impl IntegerParams {
 
 #[pymethods]
 impl IntegerParams {
-    /// A set of one's own: N = 2^`log_n`, a plaintext modulus `t` (with slots if it is a prime ≡ 1 modulo 2N), data primes of
-    /// `q_bits` bits and special primes of `p_bits` bits, or the primes themselves as `q` and `p`.
-    ///
-    /// A digit of key switching has `digit_limbs` data primes, together no larger than the special primes. The secret is
-    /// "ternary", "gaussian", or "fixed_weight" with a `weight`. The whole modulus is checked against `security`, 128 where
-    /// nothing is said, 192 or 256 bits; "insecure" claims nothing, and is for play and for tests.
-    /// Raises `SecurityError` for a modulus over the limit, `PlanError` for a set or a t that makes no sense.
     #[new]
     #[pyo3(signature = (
         *, log_n, t, q_bits = None, p_bits = None, q = None, p = None, digit_limbs = 1, secret = "ternary",
@@ -127,15 +132,21 @@ impl IntegerParams {
     }
 }
 
-/// A computation as parameters see it: `depth` products in a row, before each and at the end `additions` further ciphertexts added and
-/// `rotations` key switches done.
+/// A computation from which a set is chosen: products that follow one another, and what is done between them.
+///
+/// - `t`: the plaintext modulus, 2 to 2^60 − 1.
+/// - `depth`: products in a row.
+/// - `additions`: ciphertexts that are added to another before each product and at the end.
+/// - `rotations`: rotations of a ciphertext before each product and at the end.
+/// - `values`: values that one ciphertext holds at least.
+/// - `slots`: whether values stand in slots; t is then a prime ≡ 1 modulo N.
+/// - `public_key`: whether operands are encrypted under the public key, whose noise is larger.
+/// - `security`: 128 bits where nothing is said, 192 or 256, or "insecure".
 #[pyclass(frozen, module = "sudare._core")]
 pub struct Requirements(plan::Requirements);
 
 #[pymethods]
 impl Requirements {
-    /// What is computed modulo t: with `slots`, at least so many `values` in a ciphertext, encrypted under a public key or
-    /// not, and the security that is claimed.
     #[new]
     #[pyo3(signature = (
         t, *, depth = 0, additions = 0, rotations = 0, values = 0, slots = false, public_key = false,
@@ -230,6 +241,8 @@ impl IntegerPlaintext {
 }
 
 /// Encodes integers into slots or coefficients, and back.
+///
+/// - `params`: the set; a plaintext has up to `params.slots` values in slots, or N in coefficients.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct IntegerEncoder(exact::Encoder);
 
@@ -241,7 +254,6 @@ impl IntegerEncoder {
 
 #[pymethods]
 impl IntegerEncoder {
-    /// An encoder for a set.
     #[new]
     fn new(params: &IntegerParams) -> Self {
         Self(exact::Encoder::new(&params.0))
@@ -389,14 +401,15 @@ macro_rules! scheme {
 
         #[pymethods]
         impl $Encryptor {
-            /// Encrypts under a secret key: less noise, and ciphertexts that travel at half their size.
+            /// Encrypts under a secret key, on `threads` threads, of which 0 or `None` is one for each processor: less noise,
+            /// and ciphertexts that travel at half their size.
             #[staticmethod]
             #[pyo3(signature = (params, secret, *, threads = None))]
             fn with_secret_key(params: &IntegerParams, secret: &SecretKey, threads: Option<Workers>) -> Self {
                 Self(params.0.clone(), Key::Secret(secret.0.clone()), pool(threads))
             }
 
-            /// Encrypts under a public key.
+            /// Encrypts under a public key, whose noise is larger. `threads` as for `with_secret_key`.
             #[staticmethod]
             #[pyo3(signature = (params, key, *, threads = None))]
             fn with_public_key(params: &IntegerParams, key: &PublicKey, threads: Option<Workers>) -> Self {
@@ -424,12 +437,15 @@ macro_rules! scheme {
         }
 
         /// Decrypts for the owner of the secret key.
+        ///
+        /// - `params`: the ring with the plaintext modulus; one key serves several moduli.
+        /// - `secret`: the key.
+        /// - `threads`: how many work; 0 or `None` is one for each processor.
         #[pyclass(frozen, module = "sudare._core")]
         pub struct $Decryptor(exact::IntegerParams, Arc<keys::SecretKey>, Threads);
 
         #[pymethods]
         impl $Decryptor {
-            /// A decryptor with a secret key.
             #[new]
             #[pyo3(signature = (params, secret, *, threads = None))]
             fn new(params: &IntegerParams, secret: &SecretKey, threads: Option<Workers>) -> Self {
@@ -456,6 +472,12 @@ macro_rules! scheme {
         }
 
         /// Computes on ciphertexts with a server's keys. Operands are never changed.
+        ///
+        /// - `params`: the ring with the plaintext modulus; evaluators for several moduli share keys.
+        /// - `keys`: relinearisation and rotation keys; an operation without its key is refused.
+        /// - `threads`: how many work; 0 or `None` is one for each processor.
+        ///
+        /// Raises `KeyMismatchError` for keys of another set.
         #[pyclass(frozen, module = "sudare._core")]
         pub struct $Evaluator(exact::Evaluator<$Scheme>, Threads);
 
@@ -475,8 +497,6 @@ macro_rules! scheme {
 
         #[pymethods]
         impl $Evaluator {
-            /// An evaluator with a server's keys, on `threads` threads, of which 0 or `None` is one for each processor.
-            /// Raises `KeyMismatchError` for keys of another set.
             #[new]
             #[pyo3(signature = (params, keys, *, threads = None))]
             fn new(params: &IntegerParams, keys: &EvalKeys, threads: Option<Workers>) -> Result<Self> {

@@ -156,6 +156,8 @@ impl RlweExchange {
 
 /// Reads and writes objects of one set of CKKS in the binary format of Lattigo v6. Its bytes say nothing of bounds: whoever
 /// reads a ciphertext states them, and too small ones give wrong numbers.
+///
+/// - `params`: the set; `Exchange.from_json` takes Lattigo's own.
 #[pyclass(frozen, extends = RlweExchange, module = "sudare._core")]
 pub struct CkksExchange(Arc<Exchange<ckks::Params>>);
 
@@ -172,7 +174,6 @@ impl CkksExchange {
 
 #[pymethods]
 impl CkksExchange {
-    /// The exchange of a set.
     #[new]
     fn new(py: Python<'_>, params: &CkksParams) -> Result<PyClassInitializer<Self>> {
         Self::class(py, params.0.clone())
@@ -255,6 +256,10 @@ macro_rules! integers {
     ($Scheme:ident, $Exchange:ident, $Ciphertext:ident) => {
         /// Reads and writes objects of one set of BFV or BGV in the binary format of Lattigo v6, whose scheme `bgv` is both. Its
         /// bytes say nothing of noise: whoever reads a ciphertext states it, and too little gives wrong numbers.
+        ///
+        /// - `params`: the set; `Exchange.from_json` takes Lattigo's own.
+        ///
+        /// Raises `UnsupportedError` for a plaintext modulus that Lattigo does not take.
         #[pyclass(frozen, extends = RlweExchange, module = "sudare._core")]
         pub struct $Exchange(Arc<Exchange<exact::IntegerParams>>);
 
@@ -275,7 +280,6 @@ macro_rules! integers {
 
         #[pymethods]
         impl $Exchange {
-            /// The exchange of a set. Raises `UnsupportedError` for a plaintext modulus that Lattigo does not take.
             #[new]
             fn new(py: Python<'_>, params: &IntegerParams) -> Result<PyClassInitializer<Self>> {
                 Self::class(py, params.0.clone())

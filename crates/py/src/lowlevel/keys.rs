@@ -129,12 +129,14 @@ impl EvalKeys {
 }
 
 /// Makes keys from a secret key, each from fresh entropy.
+///
+/// - `secret`: the key that they belong to.
+/// - `threads`: how many work; 0 or `None` is one for each processor.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct KeyGenerator(Arc<keys::SecretKey>, Threads);
 
 #[pymethods]
 impl KeyGenerator {
-    /// A generator on `threads` threads, of which 0 or `None` is one for each processor.
     #[new]
     #[pyo3(signature = (secret, *, threads = None))]
     fn new(secret: &SecretKey, threads: Option<Workers>) -> Self {

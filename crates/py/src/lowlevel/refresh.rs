@@ -12,15 +12,17 @@ use sudare_exact::refresh::{self, RefreshSet, Step};
 use sudare_ring::Threads;
 use sudare_rlwe::wire::Wire;
 
-/// A set of parameters with levels for a refresh, and its plaintext modulus.
+/// A set of parameters with levels for a refresh, and its plaintext modulus 65537.
+///
+/// - `name`: "X15" has 3 products after a refresh at N = 2^15, "X16" 20 at N = 2^16.
+/// - `insecure`: log2 of a small ring for the same shape, for tests; without it the set has 128 bits of security.
+///
+/// Raises `PlanError` for a name that is none.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct RefreshParams(refresh::RefreshParams);
 
 #[pymethods]
 impl RefreshParams {
-    /// The set of a name, modulo 65537: "X15" has 3 products after a refresh at N = 2^15, "X16" 20 at N = 2^16.
-    ///
-    /// With `insecure` it is the same shape over a ring of degree 2^`insecure`, for tests. Raises `PlanError` for a name that is none.
     #[new]
     #[pyo3(signature = (name, *, insecure = None))]
     fn new(py: Python<'_>, name: &str, insecure: Option<u32>) -> Result<Self> {
@@ -72,7 +74,8 @@ pub struct RefreshKeys(refresh::RefreshKeys);
 
 #[pymethods]
 impl RefreshKeys {
-    /// Fresh keys of a secret key of the set's parameters. Raises `KeyMismatchError` for another's.
+    /// Fresh keys of a secret key of the set's parameters, made on `threads` threads, of which 0 or `None` is one for each
+    /// processor. Raises `KeyMismatchError` for another's.
     #[staticmethod]
     #[pyo3(signature = (secret, params, *, threads = None))]
     fn generate(py: Python<'_>, secret: &SecretKey, params: &RefreshParams, threads: Option<Workers>) -> Result<Self> {
@@ -101,13 +104,17 @@ impl RefreshKeys {
 macro_rules! refresher {
     ($Refresher:ident, $Ciphertext:ident, $Evaluator:ident) => {
         /// Refreshes ciphertexts: the same values with the noise and level of a fresh one, exactly.
+        ///
+        /// - `keys`: those of the set.
+        /// - `memory`: the most bytes that keys and diagonals may take; `None` is any number.
+        /// - `threads`: how many work; 0 or `None` is one for each processor.
+        ///
+        /// Raises `SudareError` with both figures where keys and diagonals do not fit.
         #[pyclass(frozen, module = "sudare._core")]
         pub struct $Refresher(refresh::Refresher, Threads);
 
         #[pymethods]
         impl $Refresher {
-            /// Prepares the set's diagonals, if keys and they fit in `memory` bytes. Raises `SudareError` with both figures
-            /// where they do not.
             #[new]
             #[pyo3(signature = (keys, memory = None, *, threads = None))]
             fn new(py: Python<'_>, keys: &RefreshKeys, memory: Option<u64>, threads: Option<Workers>) -> Result<Self> {

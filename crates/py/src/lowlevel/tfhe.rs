@@ -71,7 +71,23 @@ fn written(noise: Noise) -> Result<(&'static str, f64)> {
     }
 }
 
-/// A set of parameters.
+/// A set of parameters: that of a name, or one of one's own, which says where it differs from a named one.
+///
+/// - `name`: "gates" for bits and "message_2_carry_2" for integers, each with "_failure_64" and "_failure_40" behind it for a larger
+///   probability of failure; "message_2_carry_2_lwe_switch"; for tests "insecure_test" and "insecure_test_gates".
+/// - `plaintext`: "bit", or a pair with the bits of message and of carry.
+/// - `lwe_dimension`, `lwe_noise`: n, and the noise in units of 2^−32.
+/// - `log_n`, `rank`: log2 of the ring degree N, and the rank k of GLWE ciphertexts.
+/// - `modulus_bits`, `glwe_noise`: bits of the prime q, and the noise in units of 1/q.
+/// - `bootstrap_digits`, `switch_digits`: log2 of the base, and levels, of the blind rotation and of the key switch.
+/// - `module_switch`: whether keys are switched in the ring and not coefficient by coefficient.
+/// - `unroll`: key bits in a step of the blind rotation.
+/// - `noise_factor`: what linear operations may multiply the variance of the noise by.
+/// - `log_failure`: log2 of the largest probability that a bootstrap fails.
+/// - `security`: 128 bits or "insecure".
+///
+/// Noise is ("gaussian", sigma), ("uniform", bound) or ("t_uniform", bits). Raises `SecurityError` for noise under the claim,
+/// `PrecisionError` for a set that fails too often, `PlanError` or `UnsupportedError` for one that makes no sense.
 #[pyclass(frozen, eq, module = "sudare._core")]
 pub struct TfheParams(tfhe::TfheParams);
 
@@ -83,16 +99,6 @@ impl PartialEq for TfheParams {
 
 #[pymethods]
 impl TfheParams {
-    /// The set of a name, or one of one's own, which says where it differs from a named one.
-    ///
-    /// The names are "gates" for bits and "message_2_carry_2" for integers, each with "_failure_64" and "_failure_40" behind it,
-    /// "message_2_carry_2_lwe_switch", and for tests "insecure_test" and "insecure_test_gates". `plaintext` is "bit" or bits of message
-    /// and carry, `lwe_dimension` n with `lwe_noise` in units of 2^−32, `log_n` and `rank` the ring's with an NTT
-    /// prime of `modulus_bits` and `glwe_noise` in units of 1/q. Noise is ("gaussian", sigma), ("uniform", bound) or ("t_uniform", bits);
-    /// digits are log2 of a base and levels. `unroll` is key bits a step of the blind rotation, `noise_factor` what linear
-    /// operations may multiply the variance by, `log_failure` log2 of the largest probability of failure. `security` is 128
-    /// bits or "insecure". Raises `SecurityError` for noise under the claim, `PrecisionError` for a set that fails too often,
-    /// `PlanError` or `UnsupportedError` for one that makes no sense.
     #[new]
     #[pyo3(signature = (
         name, *, plaintext = None, lwe_dimension = None, lwe_noise = None, log_n = None, rank = None,
@@ -353,7 +359,8 @@ impl TfheClientKey {
         long(py, || Ok(Self(tfhe::ClientKey::generate(&params.0)?, pool(threads))))
     }
 
-    /// A key of before. Raises `FormatError` for other bytes and `KeyMismatchError` for a key of another set.
+    /// A key of before; `threads` as for `generate`. Raises `FormatError` for other bytes and `KeyMismatchError` for a key of
+    /// another set.
     #[staticmethod]
     #[pyo3(signature = (params, data, *, threads = None))]
     fn from_bytes(py: Python<'_>, params: &TfheParams, data: &[u8], threads: Option<Workers>) -> Result<Self> {
@@ -428,13 +435,16 @@ impl TfheClientKey {
 }
 
 /// A table, ready to be the accumulator of a bootstrap.
+///
+/// - `params`: the set.
+/// - `values`: the values of 0, 1, …, one for each number of message and carry (`params.space` of them), each below that number.
+///
+/// Raises `ShapeError` for another number of them, `InputError` for a value that does not fit.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct TfheLookupTable(LookupTable);
 
 #[pymethods]
 impl TfheLookupTable {
-    /// The table of the values 0, 1, …, one for each number of message and carry. Raises `ShapeError` for another number of
-    /// them, `InputError` for a value that does not fit.
     #[new]
     fn new(params: &TfheParams, values: Row<'_, u64>) -> Result<Self> {
         let values = values.slice()?;

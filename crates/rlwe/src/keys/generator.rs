@@ -12,6 +12,33 @@ use sudare_ring::{Coeff, Eval, Poly, threads};
 use zeroize::Zeroizing;
 
 /// Makes keys, each from fresh entropy, with separate streams for masks and errors.
+///
+/// A key serves ciphertexts up to its level, and takes memory in proportion to it: ask for the highest level at which it is
+/// used.
+///
+/// ```
+/// use sudare_rlwe::keys::{KeyGenerator, KeySource, SecretKey};
+/// use sudare_rlwe::params::{ParamsLiteral, SchemeTag};
+/// use sudare_rlwe::security::{SecretDistribution, Security};
+///
+/// # fn main() -> Result<(), sudare_rlwe::RlweError> {
+/// let literal = ParamsLiteral {
+///     log_n: 12,
+///     q_bits: vec![35, 35],
+///     p_bits: vec![35],
+///     digit_limbs: 1,
+///     secret: SecretDistribution::Ternary,
+///     security: Security::Bits128,
+/// };
+/// let params = literal.build(SchemeTag(1))?;
+/// let secret = SecretKey::generate(&params)?;
+/// // Products at level 1, rotations to the left by one at level 0.
+/// let left = params.rotation_element(1);
+/// let keys = KeyGenerator::new(&secret)?.eval_keys(Some(1), &[(left, 0)])?;
+/// assert_eq!((keys.relin_level(), keys.galois_level(left)), (Some(1), Some(0)));
+/// # Ok(())
+/// # }
+/// ```
 pub struct KeyGenerator<'a> {
     secret: &'a SecretKey,
     entropy: Entropy,
@@ -39,10 +66,10 @@ impl<'a> KeyGenerator<'a> {
         self.secret.params()
     }
 
-    /// The public encryption key.
+    /// The public encryption key, over all data primes.
     ///
     /// # Errors
-    /// [`RlweError::Ring`].
+    /// [`RlweError::Ring`] if the system gives no entropy.
     pub fn public_key(&self) -> Result<PublicKey, RlweError> {
         let params = self.params();
         let ObjectSeeds { masks: seed, errors } = self.entropy.object(PUBLISHED_KEY)?;

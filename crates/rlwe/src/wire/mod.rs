@@ -47,6 +47,31 @@ use std::io::{Read, Write};
 /// A crate that has such an object gives it an [`ObjectType`] and says how its header and segments
 /// are made and read; the rest is here. A secret key is none of them; see [`write_secret_key`].
 ///
+/// ```
+/// use sudare_rlwe::keys::{KeyGenerator, PublicKey, SecretKey};
+/// use sudare_rlwe::params::{ParamsLiteral, SchemeTag};
+/// use sudare_rlwe::security::{SecretDistribution, Security};
+/// use sudare_rlwe::wire::{Wire, WireError};
+///
+/// # fn main() -> Result<(), WireError> {
+/// # let secret = SecretDistribution::Ternary;
+/// # let (q_bits, p_bits, security) = (vec![35, 35], vec![35], Security::Bits128);
+/// # let literal = ParamsLiteral { log_n: 12, q_bits, p_bits, digit_limbs: 1, secret, security };
+/// let params = literal.build(SchemeTag(1))?;
+/// let key = KeyGenerator::new(&SecretKey::generate(&params)?)?.public_key()?;
+/// let bytes = key.to_bytes()?;
+/// assert_eq!(bytes.len() as u64, key.wire_bytes()?);
+/// assert_eq!(PublicKey::from_bytes(&params, &bytes)?.id(), key.id());
+/// // A flipped bit is found before anything is made of the bytes.
+/// let mut damaged = bytes;
+/// damaged[5000] ^= 1;
+/// assert!(PublicKey::from_bytes(&params, &damaged).is_err());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A secret key does not travel by this trait:
+///
 /// ```compile_fail,E0277
 /// # use sudare_rlwe::{keys::SecretKey, wire::{Wire, WireError}};
 /// fn send(key: &SecretKey) -> Result<Vec<u8>, WireError> {

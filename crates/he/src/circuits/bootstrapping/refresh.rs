@@ -65,6 +65,32 @@ pub struct Progress {
 }
 
 /// Keys and precomputation of a server that refreshes ciphertexts, on any backend.
+///
+/// An input is at [`BootstrapParams::input_level`] or above it, with bound · scale of at most Δ. A result is at
+/// [`BootstrapParams::output_level`]; its error grows by what [`BootstrapParams::predicted_noise`] says.
+///
+/// ```
+/// use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, Bootstrapper};
+/// use sudare_he::ckks::{Decryptor, Encoder, Encryptor};
+/// use sudare_rlwe::keys::SecretKey;
+///
+/// # fn main() -> Result<(), sudare_he::HeError> {
+/// // A small ring is no secure one: `BootstrapLiteral::c().build()?` is.
+/// let set = BootstrapLiteral::c().insecure(9)?.build()?;
+/// let (params, secret) = (set.params(), SecretKey::generate(set.params())?);
+/// let server = Bootstrapper::new(BootstrapKeys::generate(&secret, &set)?, None)?;
+///
+/// let encoder = Encoder::new(params);
+/// let x = Encryptor::with_secret_key(&secret)?.encrypt(&encoder.encode(&[0.5, -0.25], 1.0)?)?;
+/// let used = server.evaluator().drop_to(&x, set.input_level())?;
+/// let fresh = server.refresh(&used)?;
+/// assert_eq!(fresh.level() - set.input_level(), set.usable_levels());
+///
+/// let y = encoder.decode(&Decryptor::new(&secret).decrypt(&fresh)?)?;
+/// assert!((y[0] - 0.5).abs() < 1e-3 && (y[1] + 0.25).abs() < 1e-3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Bootstrapper<B: Backend = Cpu> {
     params: BootstrapParams,

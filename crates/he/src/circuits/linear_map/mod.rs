@@ -75,7 +75,36 @@ pub(crate) struct MapPlan {
     chained: bool,
 }
 
-/// A linear map, prepared for ciphertexts up to one level.
+/// A linear map of the N/2 slots, prepared for ciphertexts up to one level. Applied
+/// ([`Evaluator::linear_map`](crate::ckks::Evaluator::linear_map)), it takes a level: slot i of the result is
+/// Σ_t diagonals\[t\]\[i\]·x\[i + unit·t\]. Its rotation keys are those of [`LinearMap::elements`] at its level.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use sudare_he::circuits::linear_map::LinearMap;
+/// use sudare_he::ckks::{Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, ParamsLiteral};
+/// use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+/// use sudare_rlwe::security::Security;
+///
+/// # fn main() -> Result<(), sudare_he::HeError> {
+/// let params = ParamsLiteral::with_depth(1, 40, Security::Bits128)?.build()?;
+/// let (encoder, level) = (Encoder::new(&params), params.max_level());
+/// // Differences of neighbours, x[i + 1] − x[i]; each diagonal repeats from slot to slot.
+/// let diagonals = BTreeMap::from([(0, vec![-1.0]), (1, vec![1.0])]);
+/// let at = EncodeAt { level, scale: params.prime_at(level) as f64, max_abs: 1.0 };
+/// let map = LinearMap::hoisted(&encoder, &diagonals, 1, at)?;
+///
+/// let secret = SecretKey::generate(&params)?;
+/// let elements: Vec<_> = map.elements().into_iter().map(|element| (element, level)).collect();
+/// let keys = KeyGenerator::new(&secret)?.eval_keys(None, &elements)?;
+/// let x = Encryptor::with_secret_key(&secret)?.encrypt(&encoder.encode(&[1.0, 4.0, 2.0], 4.0)?)?;
+/// let y = Evaluator::new(&params, keys)?.linear_map(&x, &map)?;
+///
+/// let y = encoder.decode(&Decryptor::new(&secret).decrypt(&y)?)?;
+/// assert!((y[0] - 3.0).abs() < 1e-6 && (y[1] + 2.0).abs() < 1e-6);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct LinearMap<R = PeriodicPoly> {
     params: Params,

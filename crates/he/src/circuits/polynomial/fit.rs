@@ -164,6 +164,16 @@ pub fn least_squares(
 /// The polynomial of a degree with the least largest error on some intervals (Remez's exchange
 /// algorithm), in Chebyshev polynomials on their hull. Its error is an estimate by a finer grid; [`known`] has a bound.
 ///
+/// ```
+/// use sudare_he::circuits::polynomial::fit;
+///
+/// // A step from −1 to 1, with a gap in which it may have any value.
+/// let step = fit::minimax(f64::signum, &[(-1.0, -0.2), (0.2, 1.0)], 15)?;
+/// assert!(step.error < 0.05);
+/// assert!((step.polynomial.evaluate(0.5).re - 1.0).abs() <= step.error);
+/// # Ok::<(), sudare_he::HeError>(())
+/// ```
+///
 /// # Errors
 /// As [`least_squares`]; `RlweError::Parameters` if the exchange does not settle; [`HeError::Approximation`] if the finer
 /// grid finds an error far over that on the points of the fit.

@@ -89,6 +89,16 @@ impl Polynomial {
     /// Σ_k c_k·T_k(u), u = (2x − from − to)/(to − from), for real x in [`from`, `to`]; real or
     /// complex coefficients.
     ///
+    /// ```
+    /// use sudare_he::circuits::polynomial::Polynomial;
+    ///
+    /// // T_2(u) = 2u² − 1 on [0, 4], where u = (x − 2)/2.
+    /// let p = Polynomial::chebyshev(&[0.0, 0.0, 1.0], 0.0, 4.0)?;
+    /// assert_eq!((p.degree(), p.depth()), (2, 2));
+    /// assert!((p.evaluate(3.0).re + 0.5).abs() < 1e-12);
+    /// # Ok::<(), sudare_he::HeError>(())
+    /// ```
+    ///
     /// # Errors
     /// `RlweError::Parameters` without coefficients or for an empty interval, [`HeError::NotFinite`].
     pub fn chebyshev<T: Copy + Into<Complex64>>(coefficients: &[T], from: f64, to: f64) -> Result<Self, HeError> {
