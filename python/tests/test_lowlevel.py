@@ -103,7 +103,7 @@ def test_parameters_of_ones_own() -> None:
     assert other.q == params.q[:1] + params.q[:0:-1]
     weighted = parameters(secret="fixed_weight", weight=64)
     assert (weighted.secret, weighted.weight) == ("fixed_weight", 64)
-    with pytest.raises(sd.SecurityError, match=r"over the limit of 106 bits.*Security::Insecure by name"):
+    with pytest.raises(sd.SecurityError, match=r"over the limit of 106 bits.*security \"insecure\" by name"):
         parameters(log_n=12, security=128)
     assert ckks.Params(log_n=14, q_bits=[50, 40], p_bits=[50], log_scale=40).security >= 128
     for bad in ("none", 100, None.__class__, 128.5):
@@ -262,6 +262,19 @@ def test_polynomials(world: SimpleNamespace) -> None:
         check(w, c, value)
     with pytest.raises(sd.LevelError):
         ckks.PolynomialCircuit(w.params, ckks.Polynomial.power(np.ones(40), 1.0))
+
+
+def test_polynomials_over_wide_intervals(world: SimpleNamespace) -> None:
+    """Powers of a wide variable leave constants no bits: refused, but right at a smaller scale."""
+    w, radius = world, 10_000.0
+    wide = ckks.Polynomial.chebyshev(np.ones(8) / 8, (-radius, radius))
+    with pytest.raises(sd.PlanError, match="over a half-width of 10000 "):
+        ckks.PolynomialCircuit(w.params, wide)
+    scale = w.params.scale / 2**13
+    x = w.encryptor.encrypt(w.encoder.encode(radius * w.x.real, radius, scale=scale))
+    value = np.polynomial.chebyshev.chebval(w.x.real, np.ones(8) / 8)
+    c = w.server.polynomial(x, ckks.PolynomialCircuit(w.params, wide, scale=scale, target=w.params.scale))
+    assert w.decryptor.error(c, value.astype(complex)) <= c.error_bound < 1e-2
 
 
 def test_polynomials_as_arrays(world: SimpleNamespace) -> None:

@@ -41,7 +41,7 @@ pub enum ExactError {
     },
     /// An integer that the plaintext modulus does not hold.
     #[error(
-        "value {index} of the input is not among the {modulus} values that the plaintext modulus holds; take a larger modulus or several, or ask for Wrap::Modulo"
+        "value {index} of the input is not among the {modulus} values that the plaintext modulus holds; take a larger modulus or several, or ask for values modulo it"
     )]
     DoesNotFit {
         /// Position of the first such value.

@@ -25,7 +25,7 @@ pub enum HeError {
     Tfhe(TfheError),
     /// Operands whose scales differ by more than their noise.
     #[error(
-        "{operation} met scales 2^{left:.8} and 2^{right:.8}; rescale both alike, encode at the other's scale, or use Evaluator::set_scale"
+        "{operation} met scales 2^{left:.8} and 2^{right:.8}; rescale both alike, encode at the other's scale, or set one's scale by set_scale"
     )]
     ScaleMismatch {
         /// The refused operation.

@@ -19,7 +19,7 @@ pub enum RlweError {
     },
     /// A modulus too large for the security that was claimed.
     #[error(
-        "log2(Q·P) = {log_qp:.1} at N = {degree} is over the limit of {limit} bits for {claimed}-bit security; take a larger N or fewer or smaller primes, or ask for Security::Insecure by name"
+        "log2(Q·P) = {log_qp:.1} at N = {degree} is over the limit of {limit} bits for {claimed}-bit security; take a larger N or fewer or smaller primes, or ask for the security \"insecure\" by name"
     )]
     Insecure {
         /// log2 of the whole modulus.

@@ -20,7 +20,7 @@ pub enum TfheError {
     },
     /// Noise too small for the security that was claimed.
     #[error(
-        "{object}: noise of 2^{log_noise:.2} of the modulus in dimension {dimension} is under the 2^{limit:.2} that {claimed}-bit security needs; take a larger dimension or more noise, or ask for Security::Insecure by name"
+        "{object}: noise of 2^{log_noise:.2} of the modulus in dimension {dimension} is under the 2^{limit:.2} that {claimed}-bit security needs; take a larger dimension or more noise, or ask for the security \"insecure\" by name"
     )]
     Insecure {
         /// The object whose noise it is.

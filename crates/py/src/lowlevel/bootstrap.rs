@@ -18,7 +18,7 @@ use sudare_rlwe::wire::Wire;
 /// A set of parameters with levels for a bootstrap (ePrint 2020/1203, 2022/024).
 ///
 /// - `name`: "A" has 9 levels and 26 bits at N = 2^16, "A12" 12 levels, "B" 5 levels in less time; "C" has N = 2^15 and 4 levels, "D"
-///   1024 slots.
+///   1024 slots, whose values are repeated over all N/2.
 /// - `insecure`: log2 of a small ring for the same shape, for tests; without it the set has 128 bits of security.
 ///
 /// Raises `PlanError` for a name that is none. `BootstrapParams.search` chooses a set for a goal.
@@ -50,7 +50,8 @@ impl CkksBootstrapParams {
         Py::new(py, CkksParams::class(self.0.params().clone())).map_err(Refusal::Raised)
     }
 
-    /// Slots that hold values.
+    /// How many values it refreshes: N/2, or fewer, as "D" has. Fewer have to stand in all slots, repeated: what differs from one
+    /// repetition to the next comes out wrong.
     #[getter]
     fn slots(&self) -> usize {
         self.0.slots()
@@ -170,7 +171,8 @@ impl CkksBootstrapper {
         CkksEvaluator::with_keys(self.0.params().params(), keys.eval_keys().clone(), Threads::new(self.1.count()))
     }
 
-    /// The same complex slots at the set's output level. Raises `LevelError` below its input level, `PrecisionError` unless
+    /// The same complex slots at the set's output level. Where the set has fewer `slots` than N/2, values are repeated over all of
+    /// them; no server can see whether they are. Raises `LevelError` below its input level, `PrecisionError` unless
     /// bound · scale is at most the set's scale, `KeyMismatchError` for a ciphertext of another set or key.
     ///
     /// `progress` is called with the steps done and those there are.

@@ -284,8 +284,11 @@ impl CkksPolynomial {
 /// - `scale`: the scale of its variable; the set's where nothing is said.
 /// - `target`: the exact scale of its value; that of the variable where nothing is said.
 ///
-/// Raises `LevelError` for a level that there is not or that is too low, `PlanError` for a constant polynomial or a scale that is no
-/// number of at least one.
+/// A domain of half-width r makes the scale of the variable r times as large and that of its k-th power r^k times. For r over 2, encode
+/// at a scale r times smaller and pass it here, or multiply the variable by 1/r first, for one level.
+///
+/// Raises `LevelError` for a level that there is not or that is too low, `PlanError` for a constant polynomial, for a scale that is no
+/// number of at least one, and where the circuit's own error leaves nothing of its values.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct CkksPolynomialCircuit(pub PolynomialCircuit);
 

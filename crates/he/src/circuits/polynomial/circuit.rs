@@ -28,9 +28,13 @@ impl PolynomialCircuit {
     /// Plans a polynomial of ciphertexts at `level` and `scale`; its value has `target` as its exact
     /// scale, [`Polynomial::depth`] levels lower.
     ///
+    /// The variable of a domain of half-width r, (x − centre)/r, is the ciphertext itself read at the scale r·`scale`. Its
+    /// powers then have the scale r^k·`scale`, which leaves constants fewer bits: keep r·`scale` near the size of the primes.
+    ///
     /// # Errors
     /// `RlweError::OutOfLevels`, `RlweError::NoSuchLevel`; `RlweError::Parameters` for a constant
-    /// polynomial or a scale that is no number of at least one.
+    /// polynomial or a scale that is no number of at least one, and where the bound on the circuit's own error reaches that
+    /// on its values, Σ|c_k|, so that nothing of them is left.
     pub fn new(
         params: &Params,
         polynomial: &Polynomial,
@@ -83,6 +87,15 @@ impl<R> PolynomialCircuit<R> {
         let written = (polynomial.basis, polynomial.coefficients.as_slice());
         let value = Planner::write(&mut plan, 0, written, target)?;
         let gains = plan.gains(value, &domain(polynomial));
+        let (own, values) = (plan.error_bound(&gains, 0.0), polynomial.bound());
+        if own >= values {
+            return Err(parameters(format!(
+                "a polynomial over a half-width of {} from the scale 2^{:.1}: its own error of up to {own:.1e} leaves nothing of values up to \
+                 {values:.1e}; encode at a scale as many times smaller as the half-width is large, or multiply the variable by its inverse first, for one level",
+                polynomial.radius,
+                scale.log2()
+            )));
+        }
         let program = encode(plan, value)?;
         let reach = polynomial.centre.abs() + polynomial.radius;
         Ok(Self { program, polynomial: polynomial.clone(), level, scale, reach, gains })
