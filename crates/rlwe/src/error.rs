@@ -19,7 +19,8 @@ pub enum RlweError {
     },
     /// A modulus too large for the security that was claimed.
     #[error(
-        "log2(Q·P) = {log_qp:.1} at N = {degree} is over the limit of {limit} bits for {claimed}-bit security; take a larger N or fewer or smaller primes, or ask for the security \"insecure\" by name"
+        "log2(Q·P) = {log_qp:.1} at N = {degree} is over the limit of {limit} bits for {claimed}-bit security{}; take a larger N or fewer or smaller primes, or ask for the security \"insecure\" by name",
+        sparse(*weight)
     )]
     Insecure {
         /// log2 of the whole modulus.
@@ -30,6 +31,8 @@ pub enum RlweError {
         limit: u32,
         /// Security claimed, in bits.
         claimed: u32,
+        /// The weight of a sparse secret.
+        weight: Option<u32>,
     },
     /// Objects of different parameter sets.
     #[error("{what} belongs to parameters {found}, not to {expected}")]
@@ -238,4 +241,11 @@ impl Kinded for RlweError {
             Self::ReleasesUsedUp { .. } | Self::OtherRelease { .. } | Self::NotAsComputed { .. } => ErrorKind::Release,
         }
     }
+}
+
+/// What an error says of a sparse secret, whose limits are others.
+fn sparse(weight: Option<u32>) -> String {
+    weight.map_or_else(String::new, |weight| {
+        format!(" with a secret of weight {weight} (sparse secrets have limits where an estimate is stored, see docs/security.md; ternary ones have larger ones)")
+    })
 }

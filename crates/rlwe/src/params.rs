@@ -167,7 +167,11 @@ impl Params {
         let limit = max_log_qp(literal.log_n, literal.secret, literal.security).unwrap_or(0);
         if log_qp > f64::from(limit) {
             let (degree, claimed) = (1 << literal.log_n, literal.security.bits());
-            return Err(RlweError::Insecure { log_qp, degree, limit, claimed });
+            let weight = match literal.secret {
+                SecretDistribution::FixedWeight { weight } => Some(weight),
+                _ => None,
+            };
+            return Err(RlweError::Insecure { log_qp, degree, limit, claimed, weight });
         }
         let [q, p] = [0, 1].map(|i| primes[i].iter().map(|q| *q as f64).collect::<Vec<_>>());
         let sketch = Sketch::new(&literal, q, p);
