@@ -3,8 +3,10 @@
 #   docker build -t sudare .
 #   docker run -p 8443:8443 -v sudare-data:/data -v ./private:/private:ro sudare
 #
-# The files tokens, cert.pem and key.pem of /private have to be readable by user 10001, and by nobody else. compose.yml
-# says the same; `docker kill --signal HUP` has tokens and certificate read again.
+# The files tokens, cert.pem and key.pem of /private have to be readable by user 10001, and by nobody else:
+# docs/guide/4-operating/02-administration.md says how to make them. compose.yml has every option; `docker kill --signal HUP`
+# has tokens and certificate read again. Nothing here limits jobs or memory, and there is no audit: the options of
+# compose.yml do that. The log is `docker logs`.
 FROM rust:1.95-slim-bookworm AS build
 RUN apt-get update && apt-get install --no-install-recommends -y gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
