@@ -14,7 +14,7 @@ COPY . .
 RUN cargo build --locked --release -p sudare-cli
 
 FROM debian:bookworm-slim
-RUN useradd --no-log-init --system --uid 10001 --create-home --home-dir /data sudare
+RUN useradd --no-log-init --system --uid 10001 --no-create-home --home-dir /data sudare && install -d -o sudare -m 0700 /data
 COPY --from=build /source/target/release/sudare /usr/local/bin/sudare
 USER 10001
 VOLUME /data
