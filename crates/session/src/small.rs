@@ -89,10 +89,10 @@ impl SmallSet {
 enum Held {
     Values(Vec<Discrete>),
     /// No more than is known, and the bootstraps that it takes, each by its number.
-    Outline(Forecast, BTreeMap<usize, Layer>),
+    Foreseen(Forecast, BTreeMap<usize, Layer>),
 }
 
-/// An encrypted array of bits or of integers modulo t, or the outline of one.
+/// An encrypted array of bits or of integers modulo t, or the forecast of one.
 #[derive(Clone)]
 pub struct SmallArray {
     len: usize,
@@ -115,7 +115,7 @@ impl SmallArray {
     /// t, least and largest integer that a slot may hold, before it is reduced modulo t, and the errors of slots.
     pub fn known(&self) -> Forecast {
         match &self.held {
-            Held::Outline(known, _) => *known,
+            Held::Foreseen(known, _) => *known,
             Held::Values(values) => {
                 let all = values.iter().map(Discrete::known);
                 let wider = |a: Forecast, b: Forecast| Forecast {
@@ -129,11 +129,11 @@ impl SmallArray {
         }
     }
 
-    /// The name of the key that it is under; an outline is under none.
+    /// The name of the key that it is under; a forecast is under none.
     pub fn key(&self) -> Option<KeyId> {
         match &self.held {
             Held::Values(values) => values.first().map(Discrete::key),
-            Held::Outline(..) => None,
+            Held::Foreseen(..) => None,
         }
     }
 
@@ -141,7 +141,7 @@ impl SmallArray {
     pub fn ciphertexts(&self) -> usize {
         match &self.held {
             Held::Values(values) => values.len(),
-            Held::Outline(..) => 0,
+            Held::Foreseen(..) => 0,
         }
     }
 
@@ -164,12 +164,12 @@ fn no_plan<T>(reason: impl Into<String>) -> Result<T, MatrixError> {
 
 struct Inner {
     set: SmallSet,
-    /// Without keys there are outlines alone.
+    /// Without keys there are forecasts alone.
     evaluator: Option<Evaluator>,
     /// Rotations to the left that there are keys for, from 0 to N/2 − 1.
     steps: Vec<usize>,
     threads: Arc<Threads>,
-    /// Bootstraps of outlines so far.
+    /// Bootstraps of forecasts so far.
     layers: AtomicUsize,
 }
 
@@ -178,8 +178,8 @@ struct Inner {
 pub struct SmallServer(Arc<Inner>);
 
 impl SmallServer {
-    /// A server without keys, for outlines: what a computation would take, and whether a set has room for it.
-    pub fn outlining(set: SmallSet) -> Self {
+    /// A server without keys, for forecasts: what a computation would take, and whether a set has room for it.
+    pub fn keyless(set: SmallSet) -> Self {
         Self(Arc::new(Inner {
             set,
             evaluator: None,
@@ -211,21 +211,21 @@ impl SmallServer {
     fn evaluator(&self) -> Result<&Evaluator, MatrixError> {
         match &self.0.evaluator {
             Some(evaluator) => Ok(evaluator),
-            None => no_plan("a server without keys outlines; encrypted arrays are computed with by their context"),
+            None => no_plan("a server without keys forecasts; encrypted arrays are computed with by their context"),
         }
     }
 
-    /// The outline of an encrypted array: bits, or integers up to `most`.
+    /// The forecast of an encrypted array: bits, or integers up to `most`.
     ///
     /// # Errors
     /// [`MatrixError::He`] for a modulus that the set has no room for, or integers that it does not hold.
-    pub fn outline(&self, len: usize, (modulus, most): (u64, u64), bits: bool) -> Result<SmallArray, MatrixError> {
+    pub fn forecast(&self, len: usize, (modulus, most): (u64, u64), bits: bool) -> Result<SmallArray, MatrixError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let known = Forecast::fresh(self.params(), modulus, (0, most))?;
-        Ok(SmallArray { len, bits, held: Held::Outline(known, BTreeMap::new()) })
+        Ok(SmallArray { len, bits, held: Held::Foreseen(known, BTreeMap::new()) })
     }
 
-    /// An array that everybody knows, beside an encrypted one or an outline.
+    /// An array that everybody knows, beside an encrypted one or a forecast.
     ///
     /// # Errors
     /// [`MatrixError::He`] for a modulus that the set has no room for, or an integer that is not below it; [`MatrixError::NoPlan`] for no
@@ -237,9 +237,9 @@ impl SmallServer {
         bits: bool,
         like: &SmallArray,
     ) -> Result<SmallArray, MatrixError> {
-        if matches!(like.held, Held::Outline(..)) {
+        if matches!(like.held, Held::Foreseen(..)) {
             let most = values.iter().copied().max().unwrap_or(0);
-            return self.outline(values.len(), (modulus, most), bits);
+            return self.forecast(values.len(), (modulus, most), bits);
         }
         let evaluator = self.evaluator()?;
         let one = |chunk: Vec<u64>| evaluator.public(&chunk, modulus);
@@ -264,20 +264,20 @@ impl SmallServer {
         }
         let held = match &a.held {
             Held::Values(values) => Held::Values(values.iter().cycle().take(len.div_ceil(slots)).cloned().collect()),
-            outline => outline.clone(),
+            foreseen => foreseen.clone(),
         };
         Ok(SmallArray { len, held, ..*a })
     }
 
-    /// What is made of each ciphertext, or of the outline.
+    /// What is made of each ciphertext, or of the forecast.
     fn each(
         &self,
         a: &SmallArray,
         work: impl Fn(&Evaluator, &Discrete) -> Result<Discrete, HeError> + Sync,
-        outlined: impl Fn(Forecast) -> Result<Forecast, HeError>,
+        foreseen: impl Fn(Forecast) -> Result<Forecast, HeError>,
     ) -> Result<SmallArray, MatrixError> {
         let held = match &a.held {
-            Held::Outline(known, layers) => Held::Outline(outlined(*known)?, layers.clone()),
+            Held::Foreseen(known, layers) => Held::Foreseen(foreseen(*known)?, layers.clone()),
             Held::Values(values) => {
                 let evaluator = self.evaluator()?;
                 let all = || values.iter().map(|x| work(evaluator, x)).collect::<Result<Vec<_>, _>>();
@@ -287,12 +287,12 @@ impl SmallServer {
         Ok(SmallArray { held, ..*a })
     }
 
-    /// What is made of each two ciphertexts, or of two outlines, as integers.
+    /// What is made of each two ciphertexts, or of two forecasts, as integers.
     fn pairs(
         &self,
         (a, b): (&SmallArray, &SmallArray),
         work: impl Fn(&Evaluator, &Discrete, &Discrete) -> Result<Discrete, HeError> + Sync,
-        outlined: impl Fn(Forecast, Forecast) -> Result<Forecast, HeError>,
+        foreseen: impl Fn(Forecast, Forecast) -> Result<Forecast, HeError>,
     ) -> Result<SmallArray, MatrixError> {
         if a.len != b.len {
             return Err(MatrixError::Count { what: "elements of the second operand", found: b.len, expected: a.len });
@@ -303,11 +303,11 @@ impl SmallServer {
                 let all = || left.iter().zip(right).map(|(x, y)| work(evaluator, x, y)).collect::<Result<Vec<_>, _>>();
                 Held::Values(self.0.threads.run(all)?)
             }
-            (Held::Outline(x, layers), Held::Outline(y, others)) => {
+            (Held::Foreseen(x, layers), Held::Foreseen(y, others)) => {
                 let all = layers.iter().chain(others).map(|(number, layer)| (*number, *layer));
-                Held::Outline(outlined(*x, *y)?, all.collect())
+                Held::Foreseen(foreseen(*x, *y)?, all.collect())
             }
-            _ => return no_plan("an encrypted array and an outline do not go together"),
+            _ => return no_plan("an encrypted array and a forecast do not go together"),
         };
         Ok(SmallArray { len: a.len, bits: false, held })
     }
@@ -344,7 +344,7 @@ impl SmallServer {
         Ok(SmallArray { bits: false, ..out })
     }
 
-    /// Functions of the elements by one bootstrap of each ciphertext, each told whether its values are booleans.
+    /// Functions of the elements by one bootstrap of each ciphertext, each with whether its values are booleans.
     ///
     /// # Errors
     /// [`MatrixError::He`] as [`Evaluator::tables`].
@@ -359,13 +359,13 @@ impl SmallServer {
                 };
                 tables.iter().enumerate().map(of).collect()
             }
-            Held::Outline(known, layers) => {
+            Held::Foreseen(known, layers) => {
                 let changing: Vec<_> = tables.iter().filter(|(table, _)| !table.is_constant()).collect();
                 let outputs = changing.iter().map(|(table, bits)| if *bits { 2 } else { table.output() });
                 let each = Layer::bootstraps(known.modulus, outputs);
                 let layers = self.with_layer(layers.clone(), a.len, (changing.len(), each, false));
                 let of = |(table, bits): &(Table, bool)| {
-                    let held = Held::Outline(known.table(self.params(), table)?, layers.clone());
+                    let held = Held::Foreseen(known.table(self.params(), table)?, layers.clone());
                     Ok(SmallArray { len: a.len, bits: *bits, held })
                 };
                 tables.iter().map(of).collect()
@@ -395,9 +395,9 @@ impl SmallServer {
     pub fn gate(&self, gate: Gate, a: &SmallArray, b: &SmallArray) -> Result<SmallArray, MatrixError> {
         let params = self.params();
         let mut out = self.pairs((a, b), |e, x, y| e.gate(gate, x, y), |x, y| x.gate(params, gate, y))?;
-        if let Held::Outline(known, layers) = out.held {
+        if let Held::Foreseen(known, layers) = out.held {
             let layers = self.with_layer(layers, a.len, (usize::from(!gate.is_free()), 1, true));
-            out.held = Held::Outline(known, layers);
+            out.held = Held::Foreseen(known, layers);
         }
         Ok(SmallArray { bits: true, ..out })
     }
@@ -421,7 +421,7 @@ impl SmallServer {
             return Ok(a.clone());
         }
         let steps = match &a.held {
-            Held::Outline(..) => Some(wanted),
+            Held::Foreseen(..) => Some(wanted),
             Held::Values(_) => self.0.steps.iter().copied().find(|steps| steps % a.len == wanted),
         };
         let Some(steps) = steps else {
@@ -431,16 +431,16 @@ impl SmallServer {
         self.each(a, |e, x| e.rotate(x, steps as i64), |x| x.rotated(self.params()))
     }
 
-    /// What the outlines take, and what TFHE would take for them.
+    /// What the forecasts take, and what TFHE would take for them.
     ///
     /// # Errors
-    /// [`MatrixError::NoPlan`] for an array that is no outline.
+    /// [`MatrixError::NoPlan`] for an array that is no forecast.
     pub fn choice(&self, results: &[&SmallArray]) -> Result<Choice, MatrixError> {
         let mut all = BTreeMap::new();
         for result in results {
             match &result.held {
-                Held::Outline(_, layers) => all.extend(layers.iter().map(|(number, layer)| (*number, *layer))),
-                Held::Values(_) => return no_plan("an encrypted array is computed already; outline the computation"),
+                Held::Foreseen(_, layers) => all.extend(layers.iter().map(|(number, layer)| (*number, *layer))),
+                Held::Values(_) => return no_plan("an encrypted array is computed already; forecast the computation"),
             }
         }
         Ok(Choice { set: self.set().name(), layers: all.into_values().collect() })
@@ -528,14 +528,14 @@ impl SmallContext {
         &self.server
     }
 
-    /// Encrypts integers up to `most` modulo `modulus`, told whether they are booleans. Both numbers are public.
+    /// Encrypts integers up to `most` modulo `modulus`, with whether they are booleans. Both numbers are public.
     ///
     /// # Errors
     /// [`MatrixError::OutOfRange`] for a value over `most`, [`MatrixError::NoPlan`] for no values; [`MatrixError::He`] for a modulus that the set has no
     /// room for, or `most` beyond it.
     pub fn encrypt(&self, values: &[u64], (modulus, most): (u64, u64), bits: bool) -> Result<SmallArray, MatrixError> {
         // Refuses both numbers before anything is encrypted.
-        self.server.outline(values.len(), (modulus, most), bits)?;
+        self.server.forecast(values.len(), (modulus, most), bits)?;
         if let Some(col) = values.iter().position(|x| *x > most) {
             return Err(MatrixError::OutOfRange { row: 0, col, low: 0, high: most.into() });
         }
@@ -552,10 +552,10 @@ impl SmallContext {
     /// Decrypts to integers from 0 to t − 1: exactly those that were computed.
     ///
     /// # Errors
-    /// [`MatrixError::He`] for another set or key; [`MatrixError::NoPlan`] for an outline.
+    /// [`MatrixError::He`] for another set or key; [`MatrixError::NoPlan`] for a forecast.
     pub fn decrypt(&self, array: &SmallArray) -> Result<Vec<u64>, MatrixError> {
         let Held::Values(values) = &array.held else {
-            return no_plan("an outline has no values to decrypt");
+            return no_plan("a forecast has no values to decrypt");
         };
         let decryptor = Decryptor::new(&self.server.set().params, &self.secret)?;
         let all = || values.iter().map(|x| decryptor.decrypt(x)).collect::<Result<Vec<_>, _>>();

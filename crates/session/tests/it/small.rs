@@ -95,9 +95,9 @@ fn gates_shifts_and_repetition() {
 
 /// What is foreseen without keys is what is computed: moduli, ranges, errors; and the bootstraps that it takes.
 #[test]
-fn an_outline_is_the_run() {
+fn a_forecast_is_the_run() {
     let c = context(DiscreteSet::S15, &[1]);
-    let dry = SmallServer::outlining(set(DiscreteSet::S15));
+    let dry = SmallServer::keyless(set(DiscreteSet::S15));
     let steps = |server: &SmallServer, x: &SmallArray, y: &SmallArray| -> Result<Vec<SmallArray>, MatrixError> {
         let sum = server.add(x, &server.affine(y, 2, 1)?)?;
         let low = (Table::of(16, 16, |x| x % 5)?, false);
@@ -112,7 +112,7 @@ fn an_outline_is_the_run() {
     let (a, b) = (random(6, 64, 16), random(7, 64, 8));
     let [x, y] = [(&a, 15), (&b, 7)].map(|(v, most)| c.encrypt(v, (16, most), false).unwrap());
     let real = steps(c.server(), &x, &y).unwrap();
-    let [u, v] = [15, 7].map(|most| dry.outline(64, (16, most), false).unwrap());
+    let [u, v] = [15, 7].map(|most| dry.forecast(64, (16, most), false).unwrap());
     let foreseen = steps(&dry, &u, &v).unwrap();
     for (real, foreseen) in real.iter().zip(&foreseen) {
         let (known, expected) = (real.known(), foreseen.known());
@@ -139,7 +139,7 @@ fn refusals() {
     let c = context(DiscreteSet::S15, &[]);
     let server = c.server();
     let x = c.encrypt(&[1, 2, 3, 4], (16, 15), false).unwrap();
-    let u = server.outline(4, (16, 15), false).unwrap();
+    let u = server.forecast(4, (16, 15), false).unwrap();
     for x in [&x, &u] {
         let mut sum = x.clone();
         let identity = [(Table::of(16, 16, |x| x).unwrap(), false)];
