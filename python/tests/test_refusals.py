@@ -205,7 +205,7 @@ def test_contexts_and_tables() -> None:
         with pytest.raises(sd.InputError):
             sd.table((4, 2), max_abs=bounds)
     with pytest.raises(sd.InputError):
-        sd.table((4, 2), security="128")  # type: ignore[arg-type]
+        sd.table((4, 2), security="128")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
