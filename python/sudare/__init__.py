@@ -53,6 +53,7 @@ from ._functions import (
     sigmoid,
     sign,
     sqrt,
+    table,
     tanh,
     where,
 )
@@ -69,7 +70,7 @@ from ._models import (
     ModelServer,
     compile,  # noqa: A004
 )
-from ._moments import Moments, table
+from ._moments import Moments
 from ._parties import Parties, Party, combine
 from ._plain import PlainClient, PlainIndex, PlainTable
 from ._plan import Plan, plan
@@ -79,6 +80,8 @@ from ._ranges import Range, Ranges, ranges
 from ._release import Release
 from ._remote import Remote, RemoteModel, RemoteServer, RemoteTable, remote
 from ._session import Client, PublicClient, Server
+from ._small_array import EncryptedSmall
+from ._small_context import Choice, SmallContext, explain
 from ._spec import Spec, spec
 from ._stored import StoredMatrix, StoredProduct, store
 from ._stored import open_store as open  # noqa: A004
@@ -92,6 +95,7 @@ __all__ = [
     "BitsContext",
     "BitsPublicClient",
     "BitsServer",
+    "Choice",
     "Client",
     "CompiledModel",
     "Context",
@@ -100,6 +104,7 @@ __all__ = [
     "Device",
     "Encrypted",
     "EncryptedBits",
+    "EncryptedSmall",
     "EncryptedText",
     "EncryptedTile",
     "Estimate",
@@ -145,6 +150,7 @@ __all__ = [
     "SecurityError",
     "Server",
     "ShapeError",
+    "SmallContext",
     "Spec",
     "StoredMatrix",
     "StoredProduct",
@@ -162,6 +168,7 @@ __all__ = [
     "context",
     "devices",
     "exp",
+    "explain",
     "fit",
     "genome",
     "greater",

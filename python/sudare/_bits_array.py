@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike, NDArray
 
 from . import _core, _html
@@ -19,9 +18,8 @@ from ._files import Source, Travels, octets
 from ._keys import Home
 from ._memory import require
 from ._namespace import Namespace, checked
-from ._opaque import Opaque
 from ._progress import forecasting
-from ._remedies import NoAttributeError, unsupported_integers
+from ._remedies import unsupported_integers
 from ._values import array
 
 __all__ = ["EncryptedBits", "maximum", "minimum", "where"]
@@ -74,7 +72,7 @@ def plain(x: Any) -> NDArray[Any]:
     return values
 
 
-class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
+class EncryptedBits(shared.Indexed, Travels):
     """An array that nobody can read without the client's key.
 
     Computed with by NumPy's operators and functions; results wrap as NumPy's do. Types are promoted
@@ -87,25 +85,13 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
     (array([  5, 143], dtype=uint8), dtype('uint8'), (2,))
     """
 
+    _index = "an encrypted index picks from a public table: index.lookup(table)"
+
     def __init__(
         self, core: _core.BitsArray, params: _core.BitsParams, home: Home[_core.BitsServer] | None
     ) -> None:
         self._core, self._params = core, params
         self._home: Home[_core.BitsServer] = home or Home()
-
-    # x += y names another array x.
-    __iadd__ = NDArrayOperatorsMixin.__add__
-    __isub__ = NDArrayOperatorsMixin.__sub__
-    __imul__ = NDArrayOperatorsMixin.__mul__
-    __ifloordiv__ = NDArrayOperatorsMixin.__floordiv__
-    __imod__ = NDArrayOperatorsMixin.__mod__
-    __ipow__ = NDArrayOperatorsMixin.__pow__
-    __imatmul__ = NDArrayOperatorsMixin.__matmul__
-    __ilshift__ = NDArrayOperatorsMixin.__lshift__
-    __irshift__ = NDArrayOperatorsMixin.__rshift__
-    __iand__ = NDArrayOperatorsMixin.__and__
-    __ior__ = NDArrayOperatorsMixin.__or__
-    __ixor__ = NDArrayOperatorsMixin.__xor__
 
     # What everybody may see.
 
@@ -113,16 +99,6 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
     def shape(self) -> Shape:
         """The shape that decryption gives."""
         return tuple(self._core.shape)
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -145,11 +121,6 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
 
     def _saved(self) -> bytes:
         return self._params.to_bytes() + self.to_bytes()
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise UnsupportedError("a number has no length")
-        return self.shape[0]
 
     def _repr_html_(self) -> str:
         return _html.bits(self)
@@ -200,16 +171,6 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         order = np.ascontiguousarray(indices).reshape(-1).tolist()
         return self._wrap(self._core.take(list(indices.shape), order))
 
-    @property
-    def _indices(self) -> NDArray[np.intp]:
-        return np.arange(self.size, dtype=np.intp).reshape(self.shape)
-
-    def __getitem__(self, key: Any) -> EncryptedBits:
-        keys = key if isinstance(key, tuple) else (key,)
-        if any(isinstance(k, EncryptedBits) for k in keys):
-            raise UnsupportedError("an encrypted index picks from a public table: index.lookup(table)")
-        return self._take(np.asarray(self._indices[key]))
-
     def __setitem__(self, key: Any, value: Any) -> None:
         """Elements replaced by others, plain or encrypted, in this array's type.
 
@@ -238,47 +199,6 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         """The same array, which assignments to this one leave alone."""
         return EncryptedBits(self._core, self._params, self._home)
 
-    def __iter__(self) -> Iterator[EncryptedBits]:
-        return (self[i] for i in range(len(self)))
-
-    def __getattr__(self, name: str) -> NoReturn:
-        """What an array has and an encrypted one has not says what to write."""
-        if not name.startswith("_") and hasattr(np.ndarray, name):
-            raise NoAttributeError(f"an encrypted array has no {name}; {unsupported_integers(name)}")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def reshape(self, *shape: Any, order: str = "C") -> EncryptedBits:
-        """The same elements in another shape, read by rows, or with "F" by columns.
-
-        Raises `ShapeError` for a shape of another number of elements.
-        """
-        if order != "C":
-            return shared.in_order(self, shape[0] if len(shape) == 1 else shape, order)  # type: ignore[no-any-return]
-        try:
-            return self._take(self._indices.reshape(*shape))
-        except ValueError as error:
-            raise ShapeError(str(error)) from None
-
-    def transpose(self, *axes: Any) -> EncryptedBits:
-        """The axes in another order.
-
-        Raises `ShapeError` for what is no order of the axes.
-        """
-        try:
-            return self._take(self._indices.transpose(*axes))
-        except ValueError as error:
-            raise ShapeError(str(error)) from None
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> EncryptedBits:
-        """A diagonal, the main one or another above (`offset` > 0) or below it.
-
-        Raises `ShapeError` for an array that has not both axes.
-        """
-        try:
-            return self._take(self._indices.diagonal(offset, axis1, axis2))
-        except ValueError as error:
-            raise ShapeError(str(error)) from None
-
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> EncryptedBits:
         """The sum of a diagonal.
 
@@ -286,25 +206,9 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         """
         return self.diagonal(offset, axis1, axis2).sum(axis=-1)
 
-    def _lines(self, at: int, order: NDArray[Any]) -> EncryptedBits:
-        """Lines along an axis in another order."""
-        return self._take(self._indices.take(order.astype(np.intp), axis=at))
-
-    @property
-    def T(self) -> EncryptedBits:  # noqa: N802 (NumPy's name)
-        """The transpose."""
-        return self.transpose()
-
-    @property
-    def mT(self) -> EncryptedBits:  # noqa: N802 (NumPy's name)
-        """The last two axes in each other's place.
-
-        Raises `ShapeError` for an array of fewer axes.
-        """
-        return self.swapaxes(-1, -2)  # type: ignore[no-any-return]
-
-    def _to(self, shape: Shape) -> EncryptedBits:
-        return self if shape == self.shape else self._take(np.broadcast_to(self._indices, shape))
+    @staticmethod
+    def _refusal(name: str) -> UnsupportedError:
+        return unsupported_integers(name)
 
     def astype(self, dtype: DTypeLike) -> EncryptedBits:
         """The same numbers as another type, wrapping; a number is true unless it is zero.
@@ -444,7 +348,7 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         return self._call("settle", "settle", self)  # type: ignore[no-any-return]
 
     def lookup(self, table: Any) -> EncryptedBits:
-        """`table[x]` for a public table with an entry for each value: 2, 2^8 or 2^16.
+        """`table[x]` for a public table with an entry for each value: 2, 2^8 or 2^16, or `table(x)`.
 
         The type of the table is that of the result; a list of integers takes that of the index. Indices are
         bools or integers of 8 or 16 bits; negative ones count from the end. With 16 bits each row of 256
@@ -459,6 +363,9 @@ class EncryptedBits(NDArrayOperatorsMixin, shared.Methods, Opaque, Travels):
         """
         if isinstance(table, EncryptedBits):
             raise UnsupportedError("tables are public; choose between encrypted values by sudare.where")
+        if callable(table) and self.dtype.itemsize <= 2:
+            signed = np.arange(2 if self.dtype == BOOL else 1 << (8 * self.dtype.itemsize)).astype(self.dtype)
+            table = [table(value) for value in signed.tolist()]
         values = plain(table)
         if not hasattr(table, "dtype") and values.dtype != BOOL and self.dtype != BOOL:
             info = np.iinfo(self.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -20,6 +20,7 @@ from ._plan import INTEGER_SETS
 from ._progress import progress
 from ._release import Release, declared, wanted
 from ._session import Server
+from ._small_context import TABLE_SETS, SmallContext
 from ._values import count, real, security_bits
 from .learn._iterate import Iterating
 
@@ -35,6 +36,8 @@ class Context(ContextBase):
     >>> ctx.decrypt(ctx.encrypt([1, 2]) + ctx.encrypt([3, 4])).round(3)
     array([4., 6.])
     """
+
+    _server: Server
 
     def __init__(
         self,
@@ -133,7 +136,7 @@ class Context(ContextBase):
         if isinstance(x, Iterating):
             return x._decrypted(lambda part: self.decrypt(part, release=release, private=private))
         released = wanted(release, private, self._releases)
-        return self._read(x, like, lambda core: self._core.decrypt(core, released))
+        return self._read(x, like, lambda core: self._core.decrypt(core, released), checked)
 
     def estimate(self, function: Callable[..., Any], /, **inputs: Any) -> Estimate:
         """Seconds and bytes that a function of encrypted matrices would take here, before it is done.
@@ -180,6 +183,16 @@ def context(  # type: ignore[overload-overlap]
 
 
 @overload
+def context(  # type: ignore[overload-overlap]
+    *,
+    security: int | Literal["insecure"] = 128,
+    threads: int = 0,
+    bootstrap: Literal["G15", "S15", "W16"],
+    rolls: Iterable[int] = (),
+) -> SmallContext: ...
+
+
+@overload
 def context(
     depth: int | None = None,
     *,
@@ -205,30 +218,33 @@ def context(
     release: Release | None = None,
     bootstrap: str | None = None,
     auto_refresh: bool = False,
-) -> Context | IntegerContext:
+    rolls: Iterable[int] | None = None,
+) -> Context | IntegerContext | SmallContext:
     """A context with new keys, to try things out without a plan.
 
-    `depth` is the number of matrix products in a row that it has room for (3), three levels each. A
-    matrix product takes two, and one more where an operand is itself a product; `*`, `.T`, `.sum`
-    and factors that are no integers take one; `+` and `-` none, or one where the operands' scales
-    have drifted apart.
+    `depth` is the number of matrix products in a row that it has room for (3), three levels each. A matrix
+    product takes two, and one more where an operand is itself a product; `*`, `.T`, `.sum` and factors that
+    are no integers take one; `+` and `-` none, or one where the operands' scales have drifted apart.
     `bootstrap` names a set: "A" (9 levels between refreshes, 26 bits), "A12" (12), "B" (5, 20 bits, faster)
-    or "C" (4, 16 bits, half the ring). Matrices then have `refresh()`, and depth and precision are the set's.
-    With `auto_refresh` they do it by themselves where levels end, to the bound that they carry: see
-    `x.bounded`.
-    The sets "X15" (3 products between refreshes) and "X16" (20) are for integers, exact modulo 65537. The
-    context is then an `IntegerContext`, which refreshes by itself. Its only settings are `security` and
-    `threads`.
-    `columns` lays matrices as tables over whole ciphertexts, that many columns (a power of two) side by
-    side: the layout for data of many rows. `+ - *` broadcast there as NumPy's do, also among encrypted
-    operands; `X @ w` and `v @ X` are products with vectors, and there are none of matrices.
-    `security` is in bits, `threads` 0 for one for each processor, `scale_bits` the precision (40; 30 to
-    55), and `tile` the side of the tiles that matrices are cut into. A `security` of "insecure" is none: the
-    same levels on a ring of a few thousand numbers, to try a program in seconds. A `release` declares how
-    many results will be shown to others; its noise takes a high precision. What a plan would choose from the
-    expression is chosen here for whatever may come: a plan's keys are smaller and it is faster.
+    or "C" (4, 16 bits, half the ring). Matrices then have `refresh()`, and depth and precision are the
+    set's. With `auto_refresh` they do it by themselves where levels end, to the bound that they carry: see
+    `x.bounded`. The sets "X15" (3 products between refreshes) and "X16" (20) are for integers, exact modulo
+    65537. The context is then an `IntegerContext`, which refreshes by itself. Its only settings are
+    `security` and `threads`. The sets "G15", "S15" and "W16" are for booleans and integers modulo up to 4,
+    16 and 256, with any table of their values (`table`). The context is then a `SmallContext`, with the
+    same settings and `rolls`, the shifts of `numpy.roll` that it makes keys for. Names of sets are taken in
+    any case of letters. `columns` lays matrices as tables over whole ciphertexts, that many columns (a
+    power of two) side by side: the layout for data of many rows. `+ - *` broadcast there as NumPy's do,
+    also among encrypted operands; `X @ w` and `v @ X` are products with vectors, and there are none of
+    matrices. `security` is in bits, `threads` 0 for one for each processor, `scale_bits` the precision (40;
+    30 to 55), and `tile` the side of the tiles that matrices are cut into. A `security` of "insecure" is
+    none: the same levels on a ring of a few thousand numbers, to try a program in seconds. A `release`
+    declares how many results will be shown to others; its noise takes a high precision. What a plan would
+    choose from the expression is chosen here for whatever may come: a plan's keys are smaller and it is
+    faster.
 
-    Raises `UnsupportedError` for other settings beside a set of integers.
+    Raises `UnsupportedError` for other settings beside a set of integers, `OutOfMemoryError` for one whose
+    keys do not fit into memory.
 
     >>> ctx = context(depth=1, tile=4)
     >>> x = ctx.encrypt([[1, 2], [3, 4]])
@@ -236,14 +252,23 @@ def context(
     array([[ 7., 10.],
            [15., 22.]])
     """
-    if bootstrap in INTEGER_SETS:
+    if isinstance(bootstrap, str) and bootstrap.upper() in (*INTEGER_SETS, *TABLE_SETS):
+        bootstrap = bootstrap.upper()
         given = depth, scale_bits, columns, release, auto_refresh or None
-        if any(setting is not None for setting in given) or tile != 16:
+        integers = bootstrap in INTEGER_SETS
+        if any(setting is not None for setting in given) or tile != 16 or (integers and rolls is not None):
+            own = "security and threads" if integers else "security, threads and rolls"
             raise UnsupportedError(
-                f"a context of integers, set {bootstrap}, has security and threads as its settings, and no "
-                "others; it refreshes by itself"
+                f"a context of integers, set {bootstrap}, has {own} as its settings, and no others; it "
+                "refreshes by itself"
             )
-        return IntegerContext(bootstrap, security=security, threads=threads)
+        if integers:
+            return IntegerContext(bootstrap, security=security, threads=threads)
+        return SmallContext(bootstrap, security=security, threads=threads, rolls=rolls or ())
+    if rolls is not None:
+        raise UnsupportedError(
+            'shifts are keys of a context of small integers: sudare.context(bootstrap="S15", rolls=[1, -1])'
+        )
     return Context(
         depth,
         security=security,

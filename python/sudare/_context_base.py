@@ -1,25 +1,34 @@
-"""What contexts of real numbers and of integers have in common."""
+"""What contexts of real numbers, of integers and of bits have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 from . import _core
 from ._array import Shape
 from ._errors import ShapeError, UnsupportedError
 from ._frames import framed
 from ._matrix import Encrypted
-from ._session import Server
 from ._values import each
 
 __all__ = ["ContextBase", "checked", "taken"]
 
 
+class _Computes(Protocol):
+    @property
+    def threads(self) -> int: ...
+    @property
+    def key_bytes(self) -> int: ...
+
+
+Part = TypeVar("Part")
+
+
 class ContextBase:
     """Holds the secret key and all others, in this process alone."""
 
-    _server: Server
+    _server: _Computes
     _security: int | Literal["insecure"]
 
     @property
@@ -32,11 +41,11 @@ class ContextBase:
         """Bytes of its evaluation keys in memory, and of what its refreshes have prepared."""
         return self._server.key_bytes
 
-    def _read(self, x: Any, like: Any, read: Callable[[_core.Encrypted], Any]) -> Any:
-        """Every part of a result as `read` decrypts it, in its own shape or as a frame like another."""
+    def _read(self, x: Any, like: Any, read: Callable[[Part], Any], known: Callable[[Any], Part]) -> Any:
+        """Every part, if it is `known`, as `read` decrypts it, in its own shape or as a frame."""
 
         def shown(part: Any) -> Any:
-            found = read(checked(part)).reshape(part.shape)
+            found = read(known(part)).reshape(part.shape)
             return found if like is None else framed(found, like)
 
         return each(shown, x)

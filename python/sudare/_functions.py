@@ -11,17 +11,20 @@ out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from . import _bits_array
+from . import _bits_array, _moments
 from ._array import ArrayOperators
 from ._bits_array import EncryptedBits
 from ._errors import InputError
+from ._plan import Plan
 from ._polynomial import Interval, Polynomial, fitted, inside, meets
+from ._release import Release
 from ._remedies import unsupported
-from ._values import real
+from ._small_array import EncryptedSmall
+from ._values import array, real
 
 __all__ = [
     "bounded",
@@ -35,6 +38,7 @@ __all__ = [
     "sigmoid",
     "sign",
     "sqrt",
+    "table",
     "tanh",
     "where",
 ]
@@ -254,6 +258,73 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     if any(isinstance(v, EncryptedBits) for v in (condition, x, y)):
         return _bits_array.where(condition, x, y)
     return np.where(condition, x, y)
+
+
+@overload
+def table(
+    shape: tuple[int, int], *, max_abs: Any = 1.0, security: int = 128, release: Release | None = None
+) -> Plan: ...
+
+
+@overload
+def table(x: Any, f: Any, /, *, modulus: int | None = None) -> Any: ...
+
+
+def table(
+    shape: Any,
+    f: Any = None,
+    *,
+    modulus: int | None = None,
+    max_abs: Any = 1.0,
+    security: int = 128,
+    release: Release | None = None,
+) -> Any:
+    """A table of values, `table(x, f)`: f of each element of x, exactly, for any function f.
+
+    `x` is an encrypted array of bits or small integers, of a context like `context(bootstrap="S15")` or of
+    `bits`, whose booleans and integers of 8 and 16 bits have tables. `f` is a function of one number, or
+    its values from 0 on: see `EncryptedSmall.lookup` and `EncryptedBits.lookup`. `modulus` is what small
+    results are known modulo (x's without one). Of plain x the elements themselves are given to f.
+
+    Raises `ShapeError` for another number of values, `InputError` for one that is no integer or out of
+    range, `UnsupportedError` for arrays that have no tables, `PlanError` for a modulus that the set has no
+    room for, `PrecisionError` where errors of x leave no room for the table.
+
+    >>> ctx = sd.context(bootstrap="S15", security="insecure")  # no security: quick to try
+    >>> x = ctx.encrypt([3, 5, 15])
+    >>> ctx.decrypt(sd.table(x, lambda v: v * v % 7)).tolist()
+    [2, 4, 1]
+
+    With a shape in place of x it is the plan for a table of real numbers of which a server will find
+    statistics without seeing a value, `table(shape)`, rows and columns. `max_abs` bounds the absolute
+    values, one number or one for each column; it is public, so choose it from what a column can be, not
+    from the data. Errors are in proportion to it, for each column to its own: `Plan.errors` tells them
+    beforehand, the means' in the first row and the covariances' under it. A `release` declares how many
+    results will be shown to others.
+
+    Raises `ShapeError` unless there are two sides, or for another number of bounds; `InputError` for a
+    bound that is no number above zero; `PlanError` if no parameters hold such a table.
+
+    >>> client = sd.Client(sd.table((5, 2), max_abs=[10, 1]))
+    >>> server = client.server()
+    >>> X = np.array([[1, 0.5], [2, 0.25], [3, 0.75], [4, 0.5], [5, 1.0]])
+    >>> moments = client.decrypt(server.moments(client.encrypt(X)))
+    >>> bool(np.allclose(moments.covariance, np.cov(X, rowvar=False), atol=1e-5))
+    True
+    """
+    if f is None:
+        return _moments.planned(shape, max_abs=max_abs, security=security, release=release)
+    if isinstance(shape, EncryptedSmall):
+        return shape.lookup(f, modulus)
+    if modulus is not None:
+        raise InputError("modulus is for encrypted small integers; reduce the values of f themselves")
+    if isinstance(shape, EncryptedBits):
+        return shape.lookup(f)
+    if isinstance(shape, ArrayOperators):
+        raise unsupported("table", [shape])
+    values = array(shape)
+    flat = values.reshape(-1).tolist()
+    return np.asarray([f(v) if callable(f) else f[v] for v in flat]).reshape(values.shape)
 
 
 def sign(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from . import _core
-from ._context_base import ContextBase, taken
+from ._context_base import ContextBase, checked, taken
 from ._errors import InputError
 from ._integers import DOUBLES, whole
 from ._matrix import Encrypted, members, rows
@@ -27,11 +27,15 @@ class IntegerContext(ContextBase):
     little room.
     """
 
+    _server: Server
+
     def __init__(
         self, bootstrap: str, *, security: int | Literal["insecure"] = 128, threads: int = 0
     ) -> None:
+        bits = security_bits(security)
+        require(_core.IntegerContext.memory(bootstrap, bits), f"set {bootstrap}", "take a smaller set")
         with progress("making keys"):
-            self._core = _core.IntegerContext(bootstrap, security_bits(security), threads)
+            self._core = _core.IntegerContext(bootstrap, bits, threads)
         self._server = Server(self._core.server(), None)
         self._bootstrap, self._security = bootstrap, security
 
@@ -87,7 +91,7 @@ class IntegerContext(ContextBase):
         def read(core: _core.Encrypted) -> Any:
             return np.asarray(self._core.decrypt_integers(core), dtype=np.int64)
 
-        return self._read(x, like, read)
+        return self._read(x, like, read, checked)
 
     def __repr__(self) -> str:
         return self._described(

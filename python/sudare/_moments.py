@@ -18,7 +18,7 @@ from ._plan import Plan
 from ._release import Release, declared
 from ._values import array, count
 
-__all__ = ["Moments", "table"]
+__all__ = ["Moments", "planned"]
 
 #: What a file of statistics says that it is.
 KIND = "statistics"
@@ -249,27 +249,8 @@ def warn_of_columns(plan: Plan, values: Floats) -> None:
         )
 
 
-def table(
-    shape: tuple[int, int], *, max_abs: Any = 1.0, security: int = 128, release: Release | None = None
-) -> Plan:
-    """Plan for a table of which a server will find statistics without seeing a value.
-
-    `max_abs` bounds the absolute values, one number or one for each column; it is public, so
-    choose it from what a column can be, not from the data. Errors are in proportion to it, for each
-    column to its own: `Plan.errors` tells them beforehand, the means' in the first row and the covariances'
-    under it. A `release` declares how many results will be shown to others. `shape` is rows and columns.
-
-    Raises `ShapeError` unless there are two sides, or for another number of bounds; `InputError` for a
-    bound that is no number above zero; `PlanError` if no parameters hold such a table.
-
-    >>> import numpy as np, sudare as sd
-    >>> client = sd.Client(sd.table((5, 2), max_abs=[10, 1]))
-    >>> server = client.server()
-    >>> X = np.array([[1, 0.5], [2, 0.25], [3, 0.75], [4, 0.5], [5, 1.0]])
-    >>> moments = client.decrypt(server.moments(client.encrypt(X)))
-    >>> bool(np.allclose(moments.covariance, np.cov(X, rowvar=False), atol=1e-5))
-    True
-    """
+def planned(shape: tuple[int, int], *, max_abs: Any, security: int, release: Release | None) -> Plan:
+    """The plan for a table's statistics: see `sudare.table`."""
     if len(shape) != 2:
         raise ShapeError(f"a table has rows and columns, not the shape {tuple(shape)}")
     rows, columns = (count(side, "a side of the table") for side in shape)

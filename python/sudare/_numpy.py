@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
 
 from ._errors import ShapeError, UnsupportedError
 from ._opaque import Opaque
+from ._remedies import NoAttributeError
 from ._values import array
 
 Handlers = dict[str, Callable[..., Any]]
@@ -644,3 +648,131 @@ class Methods:
         return self
 
     conjugate = conj
+
+
+X = TypeVar("X", bound="Indexed")
+
+
+class Indexed(NDArrayOperatorsMixin, Methods, Opaque):
+    """An array of any number of axes whose elements are moved by their numbers."""
+
+    # x += y names another array x.
+    __iadd__ = NDArrayOperatorsMixin.__add__
+    __isub__ = NDArrayOperatorsMixin.__sub__
+    __imul__ = NDArrayOperatorsMixin.__mul__
+    __ifloordiv__ = NDArrayOperatorsMixin.__floordiv__
+    __imod__ = NDArrayOperatorsMixin.__mod__
+    __ipow__ = NDArrayOperatorsMixin.__pow__
+    __imatmul__ = NDArrayOperatorsMixin.__matmul__
+    __ilshift__ = NDArrayOperatorsMixin.__lshift__
+    __irshift__ = NDArrayOperatorsMixin.__rshift__
+    __iand__ = NDArrayOperatorsMixin.__and__
+    __ior__ = NDArrayOperatorsMixin.__or__
+    __ixor__ = NDArrayOperatorsMixin.__xor__
+
+    #: What an encrypted index is told.
+    _index: ClassVar[str]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that decryption gives."""
+        raise NotImplementedError
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Functions of NumPy of which one operand is encrypted."""
+        raise NotImplementedError
+
+    def _take(self: X, indices: NDArray[Any]) -> X:
+        """Elements by their numbers in C order, in the shape of these."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _refusal(name: str) -> UnsupportedError:
+        """What to write in place of a function of NumPy."""
+        raise NotImplementedError
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise UnsupportedError("a number has no length")
+        return self.shape[0]
+
+    @property
+    def _indices(self) -> NDArray[np.intp]:
+        return np.arange(self.size, dtype=np.intp).reshape(self.shape)
+
+    def __getitem__(self: X, key: Any) -> X:
+        keys = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(k, Opaque) for k in keys):
+            raise UnsupportedError(self._index)
+        return self._take(np.asarray(self._indices[key]))
+
+    def __iter__(self: X) -> Iterator[X]:
+        return (self[i] for i in range(len(self)))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """What an array has and an encrypted one has not says what to write."""
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            raise NoAttributeError(f"an encrypted array has no {name}; {self._refusal(name)}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def reshape(self: X, *shape: Any, order: str = "C") -> X:
+        """The same elements in another shape, read by rows, or with "F" by columns.
+
+        Raises `ShapeError` for a shape of another number of elements.
+        """
+        if order != "C":
+            return in_order(self, shape[0] if len(shape) == 1 else shape, order)  # type: ignore[no-any-return]
+        try:
+            return self._take(self._indices.reshape(*shape))
+        except ValueError as error:
+            raise ShapeError(str(error)) from None
+
+    def transpose(self: X, *axes: Any) -> X:
+        """The axes in another order.
+
+        Raises `ShapeError` for what is no order of the axes.
+        """
+        try:
+            return self._take(self._indices.transpose(*axes))
+        except ValueError as error:
+            raise ShapeError(str(error)) from None
+
+    def diagonal(self: X, offset: int = 0, axis1: int = 0, axis2: int = 1) -> X:
+        """A diagonal, the main one or another above (`offset` > 0) or below it.
+
+        Raises `ShapeError` for an array that has not both axes.
+        """
+        try:
+            return self._take(self._indices.diagonal(offset, axis1, axis2))
+        except ValueError as error:
+            raise ShapeError(str(error)) from None
+
+    def _lines(self: X, at: int, order: NDArray[Any]) -> X:
+        """Lines along an axis in another order."""
+        return self._take(self._indices.take(order.astype(np.intp), axis=at))
+
+    @property
+    def T(self: X) -> X:  # noqa: N802 (NumPy's name)
+        """The transpose."""
+        return self.transpose()
+
+    @property
+    def mT(self: X) -> X:  # noqa: N802 (NumPy's name)
+        """The last two axes in each other's place.
+
+        Raises `ShapeError` for an array of fewer axes.
+        """
+        return self.swapaxes(-1, -2)  # type: ignore[no-any-return]
+
+    def _to(self: X, shape: tuple[int, ...]) -> X:
+        return self if shape == self.shape else self._take(np.broadcast_to(self._indices, shape))

@@ -21,7 +21,8 @@ mod _core {
         BitsArray, BitsClient, BitsParams, BitsPublicKey, BitsServer, Client, Context, Encrypted, GenomeClient,
         GenomePanel, GenomeServer, GenomeSites, Index, IndexAnswer, IndexClient, IndexQuery, IndexServer, IndexStoring,
         IndexTable, IntegerContext, Member, Model, ModelAnswer, ModelClient, ModelPlan, ModelRequest, ModelServer,
-        PlainClient, PlainIndex, PlainTable, Plan, Polynomial, PublicClient, Release, Remote, Room, Server, Stored,
+        PlainClient, PlainIndex, PlainTable, Plan, Polynomial, PublicClient, Release, Remote, Room, Server, SmallArray,
+        SmallContext, SmallServer, SmallSet, Stored,
     };
     #[pymodule_export]
     use sudare_py::{

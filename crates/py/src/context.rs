@@ -12,6 +12,11 @@ use pyo3::prelude::*;
 use sudare_rlwe::security::Security;
 use sudare_session as session;
 
+/// Bits of security; 0 for none. A context is made and used in one process: its owner may try things without any.
+pub fn tried(security: u32) -> Result<Security> {
+    if security == 0 { Ok(Security::Insecure) } else { plan::security(security) }
+}
+
 /// Encrypts, decrypts, and has a server. Holds the secret key.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct Context(session::Context);
@@ -34,8 +39,7 @@ impl Context {
         automatic: bool,
         progress: Option<Py<PyAny>>,
     ) -> Result<Self> {
-        // A context is made and used in one process: its owner may try things without security.
-        let security = if security == 0 { Security::Insecure } else { plan::security(security)? };
+        let security = tried(security)?;
         let (release, bootstrap) = (release.map(|r| r.0), bootstrap.map(str::parse).transpose()?);
         let threads = threads.0;
         let options =
@@ -89,10 +93,15 @@ pub struct IntegerContext(session::IntegerContext);
 impl IntegerContext {
     #[new]
     fn new(py: Python<'_>, set: &str, security: u32, threads: Workers) -> Result<Self> {
-        // As a context of real numbers: its owner may try things without security.
-        let security = if security == 0 { Security::Insecure } else { plan::security(security)? };
-        let set = set.parse()?;
+        let (set, security) = (set.parse()?, tried(security)?);
         long(py, || Ok(Self(session::IntegerContext::new(set, security, threads.0)?)))
+    }
+
+    /// Bytes that the keys of a set and what is prepared will take.
+    #[staticmethod]
+    fn memory(py: Python<'_>, set: &str, security: u32) -> Result<u64> {
+        let (set, security) = (set.parse()?, tried(security)?);
+        long(py, || Ok(session::IntegerContext::memory(set, security)?))
     }
 
     /// The side that computes.

@@ -26,6 +26,7 @@ mod plan;
 mod polynomial;
 mod remote;
 mod server;
+mod small;
 mod stored;
 mod work;
 
@@ -57,6 +58,7 @@ pub use plan::Plan;
 pub use polynomial::Polynomial;
 pub use remote::Remote;
 pub use server::Server;
+pub use small::{SmallArray, SmallContext, SmallServer, SmallSet};
 pub use stored::Stored;
 
 use pyo3::exceptions::PyValueError;

@@ -177,6 +177,15 @@ impl IntegerContext {
         Ok(Self { secret, server, threads })
     }
 
+    /// Bytes that the keys of a set and what is prepared will take.
+    ///
+    /// # Errors
+    /// [`MatrixError::NoPlan`] for more security than the set has.
+    pub fn memory(set: RefreshSet, security: Security) -> Result<u64, MatrixError> {
+        let arrays = Arrays::new(set, security)?;
+        Ok(arrays.set().key_bytes() + arrays.set().diagonal_bytes())
+    }
+
     /// The side that computes; it holds no secret. Cloning it shares it.
     pub fn server(&self) -> &Server {
         &self.server

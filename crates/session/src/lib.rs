@@ -8,7 +8,8 @@
 //! A [`Context`] is for trying things out without a plan: its [`Server`] has the same operations on the same type of
 //! values, and does whatever is asked for within a depth.
 //!
-//! An [`IntegerContext`] is the same for arrays of integers, exact to any depth.
+//! An [`IntegerContext`] is the same for arrays of integers, exact to any depth, and a [`SmallContext`] for arrays of bits and of
+//! integers of up to 8 bits, with any table of their values.
 //!
 //! Where [`parties`] hold the key together there is no client: each has a part of the key and a folder of its own, and a folder
 //! that all of them see carries their messages.
@@ -55,6 +56,7 @@ mod part;
 pub mod parties;
 mod release;
 mod server;
+mod small;
 mod stored;
 mod unplanned;
 
@@ -67,6 +69,7 @@ pub use moments::Moments;
 pub use operations::{function, minimum};
 pub use part::{Form, Held, Layout, Part};
 pub use server::Server;
+pub use small::{SmallArray, SmallContext, SmallServer, SmallSet};
 pub use stored::{Multiplied, OutOfCore, Stored};
 
 /// Told how far long work has come: steps done, steps in all.

@@ -1,8 +1,8 @@
 //! Encryption of integers, and decryption for the key's owner.
 
-use super::value::{Discrete, Form, check_modulus, scale};
+use super::value::{Discrete, Form, check_modulus, largest_modulus, scale};
 use crate::circuits::bootstrapping::{BootstrapParams, Errors};
-use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, State};
+use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, Plaintext, State};
 use crate::error::HeError;
 use num_complex::Complex64;
 use sudare_ring::wipe::Wiped;
@@ -10,7 +10,7 @@ use sudare_rlwe as rlwe;
 use sudare_rlwe::Message;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::keys::{PublicKey, SecretKey};
-use sudare_rlwe::noise::NEGLIGIBLE;
+use sudare_rlwe::noise::{NEGLIGIBLE, Noise};
 
 /// Encrypts integers under a secret or a public key, each ciphertext from fresh entropy.
 pub struct Encryptor<'a> {
@@ -46,34 +46,18 @@ impl<'a> Encryptor<'a> {
     /// `RlweError::Parameters` for a modulus that the set has no room for, `RlweError::TooManyValues`,
     /// [`HeError::NotBelow`]; `RlweError::Ring` if the system gives no entropy.
     pub fn encrypt(&self, values: &[u64], modulus: u64, form: Form) -> Result<Discrete, HeError> {
-        check_modulus(&self.params, modulus)?;
-        let degree = self.params.params().degree();
-        if values.len() > degree {
-            return Err(HeError::Rlwe(RlweError::TooManyValues { found: values.len(), capacity: degree }));
-        }
-        if let Some(index) = values.iter().position(|x| *x >= modulus) {
-            return Err(HeError::NotBelow { what: "value", index, modulus });
-        }
-        let all: Wiped<f64> = (0..degree).map(|i| values.get(i).map_or(0.0, |x| *x as f64)).collect::<Vec<_>>().into();
-        let (first, second) = all.split_at(degree / 2);
-        let parts = match form {
-            Form::Packed => {
-                let slots = first.iter().zip(second).map(|(re, im)| Complex64::new(*re, *im));
-                vec![self.slots(&slots.collect::<Vec<_>>().into(), modulus, self.params.input_level())?]
-            }
-            Form::Split => {
-                let real = |half: &[f64]| {
-                    let slots: Vec<Complex64> = half.iter().map(|x| (*x).into()).collect();
-                    self.slots(&slots.into(), modulus, self.params.output_level())
-                };
-                vec![real(first)?, real(second)?]
-            }
+        let level = match form {
+            Form::Packed => self.params.input_level(),
+            Form::Split => self.params.output_level(),
         };
-        let bound = parts.iter().map(Ciphertext::error_bound).fold(0.0, f64::max);
-        let sketch = self.params.params().sketch();
-        let variance = self.inner.noise().variance() + sketch.rounding().variance();
-        let errors = Errors::random(bound, sketch.degree() * variance / 2.0 / parts[0].scale().powi(2));
-        Discrete::new("encryption", parts, modulus, (0, modulus as i64 - 1), errors)
+        let known = Fresh::new(&self.params, Some(self.inner.noise()), (modulus, level));
+        let encrypt = |slots: &Wiped<Complex64>| {
+            let plain = known.encode(&self.params, slots)?;
+            Ok(Ciphertext::new(self.inner.encrypt(Message::Values(plain.poly()))?, known.state))
+        };
+        let slots = arranged(&self.params, values, modulus, form)?;
+        let parts = slots.iter().map(encrypt).collect::<Result<Vec<_>, HeError>>()?;
+        Discrete::new("encryption", parts, modulus, (0, modulus as i64 - 1), known.errors)
     }
 
     /// Up to N bits, the rest zero: integers modulo 4 where the set has room for them, as packed gates need it, else modulo 2.
@@ -81,21 +65,61 @@ impl<'a> Encryptor<'a> {
     /// # Errors
     /// As [`Encryptor::encrypt`].
     pub fn encrypt_bits(&self, bits: &[bool], form: Form) -> Result<Discrete, HeError> {
-        let (_, most) = self.params.layout().exponential()?;
+        let most = largest_modulus(&self.params)?;
         let values: Wiped<u64> = bits.iter().map(|b| u64::from(*b)).collect::<Vec<_>>().into();
-        let out = self.encrypt(&values, if most < 4 { 2 } else { 4 }, form)?;
-        Discrete::new("encryption", out.parts, out.modulus, (0, 1), out.errors)
+        self.encrypt(&values, if most < 4 { 2 } else { 4 }, form)?.within((0, 1))
+    }
+}
+
+/// The slots of up to N integers below t, the rest zero, of each ciphertext.
+pub(super) fn arranged(
+    params: &BootstrapParams,
+    values: &[u64],
+    modulus: u64,
+    form: Form,
+) -> Result<Vec<Wiped<Complex64>>, HeError> {
+    check_modulus(params, modulus)?;
+    let degree = params.params().degree();
+    if values.len() > degree {
+        return Err(HeError::Rlwe(RlweError::TooManyValues { found: values.len(), capacity: degree }));
+    }
+    if let Some(index) = values.iter().position(|x| *x >= modulus) {
+        return Err(HeError::NotBelow { what: "value", index, modulus });
+    }
+    let all: Wiped<f64> = (0..degree).map(|i| values.get(i).map_or(0.0, |x| *x as f64)).collect::<Vec<_>>().into();
+    let (first, second) = all.split_at(degree / 2);
+    let real = |half: &[f64]| half.iter().map(|x| (*x).into()).collect::<Vec<_>>().into();
+    Ok(match form {
+        Form::Packed => {
+            let slots = first.iter().zip(second).map(|(re, im)| Complex64::new(*re, *im));
+            vec![slots.collect::<Vec<_>>().into()]
+        }
+        Form::Split => vec![real(first), real(second)],
+    })
+}
+
+/// What is known of integers modulo t that are encoded at a level, and encrypted where there is noise.
+pub(super) struct Fresh {
+    at: EncodeAt,
+    state: State,
+    pub(super) errors: Errors,
+}
+
+impl Fresh {
+    pub(super) fn new(params: &BootstrapParams, noise: Option<Noise>, (modulus, level): (u64, usize)) -> Self {
+        let max_abs = std::f64::consts::SQRT_2 * modulus as f64;
+        let at = EncodeAt { level, scale: scale(params, modulus, level), max_abs };
+        let sketch = params.params().sketch();
+        let doubles = at.max_abs * at.scale * sketch.degree().log2() * f64::EPSILON;
+        let all = || noise.into_iter().chain([sketch.rounding()]);
+        let bound = all().map(|noise| noise.bound(&NEGLIGIBLE)).sum::<f64>() + doubles;
+        let variance = all().map(|noise| noise.variance()).sum::<f64>();
+        let errors = Errors::random(bound / at.scale, sketch.degree() * variance / 2.0 / at.scale.powi(2));
+        Self { state: State { scale: at.scale, bound: max_abs, noise: bound }, at, errors }
     }
 
-    fn slots(&self, slots: &Wiped<Complex64>, modulus: u64, level: usize) -> Result<Ciphertext, HeError> {
-        let params = self.params.params();
-        let max_abs = std::f64::consts::SQRT_2 * modulus as f64;
-        let at = EncodeAt { level, scale: scale(&self.params, modulus, level), max_abs };
-        let plain = Encoder::new(params).encode_complex(slots, at)?;
-        let rounding = at.max_abs * at.scale * (params.degree() as f64).log2() * f64::EPSILON;
-        let noise = self.inner.noise().bound(&NEGLIGIBLE) + params.sketch().rounding().bound(&NEGLIGIBLE) + rounding;
-        let state = State { scale: at.scale, bound: max_abs, noise };
-        Ok(Ciphertext::new(self.inner.encrypt(Message::Values(plain.poly()))?, state))
+    pub(super) fn encode(&self, params: &BootstrapParams, slots: &Wiped<Complex64>) -> Result<Plaintext, HeError> {
+        Encoder::new(params.params()).encode_complex(slots, self.at)
     }
 }
 

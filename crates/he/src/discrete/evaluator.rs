@@ -1,8 +1,9 @@
 //! Computing on integers: sums, multiples, tables, products, gates.
 
 use super::coefficients::Coefficients;
-use super::forecast::rotated;
-use super::gate::{Gate, Way};
+use super::crypt::{Fresh, arranged};
+use super::forecast::{Forecast, rotated};
+use super::gate::{Gate, Input};
 use super::table::Table;
 use super::value::{Discrete, Form, check_error, check_modulus, scale};
 use crate::circuits::bootstrapping::{BootstrapParams, Bootstrapper, Errors, TableInput, TableOutput, Tables};
@@ -13,6 +14,9 @@ use sudare_rlwe::{self as rlwe, KeyId, RlweError};
 
 /// For errors.
 const OPERATION: &str = "a table";
+
+/// What makes one ciphertext of two.
+type Combination = fn(&ckks::Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, HeError>;
 
 /// Tables of more than one value, and how they are computed; none where there are none.
 struct Planned {
@@ -71,8 +75,7 @@ impl Evaluator {
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`; `RlweError::WrongPlainModulus` for another modulus,
     /// `RlweError::Operands` for another form; `RlweError::NoBudget` where the error would reach ½, [`HeError::TooLarge`].
     pub fn add(&self, a: &Discrete, b: &Discrete) -> Result<Discrete, HeError> {
-        let range = (a.range.0 + b.range.0, a.range.1 + b.range.1);
-        self.combine("addition", a, b, range, ckks::Evaluator::add)
+        self.combine("addition", a, b, (|b| b, ckks::Evaluator::add))
     }
 
     /// a − b.
@@ -80,8 +83,7 @@ impl Evaluator {
     /// # Errors
     /// As [`Evaluator::add`].
     pub fn sub(&self, a: &Discrete, b: &Discrete) -> Result<Discrete, HeError> {
-        let range = (a.range.0 - b.range.1, a.range.1 - b.range.0);
-        self.combine("subtraction", a, b, range, ckks::Evaluator::sub)
+        self.combine("subtraction", a, b, (Forecast::opposite, ckks::Evaluator::sub))
     }
 
     fn combine(
@@ -89,15 +91,15 @@ impl Evaluator {
         operation: &'static str,
         a: &Discrete,
         b: &Discrete,
-        range: (i64, i64),
-        work: fn(&ckks::Evaluator, &Ciphertext, &Ciphertext) -> Result<Ciphertext, HeError>,
+        (term, work): (fn(Forecast) -> Forecast, Combination),
     ) -> Result<Discrete, HeError> {
         self.check_alike(operation, a, b)?;
         check_error(operation, a.error() + b.error(), a.level().min(b.level()))?;
         let level = a.level().min(b.level());
         let (a, b) = (self.lower(a, level)?, self.lower(b, level)?);
+        let known = a.known().sum(term(b.known()))?;
         let parts = a.parts.iter().zip(&b.parts).map(|(x, y)| work(self.ckks(), x, y)).collect::<Result<_, _>>()?;
-        Discrete::new(operation, parts, a.modulus, range, a.errors.plus(b.errors))
+        Discrete::of(operation, parts, known)
     }
 
     /// a · k for an integer k.
@@ -107,15 +109,11 @@ impl Evaluator {
     pub fn mul_integer(&self, a: &Discrete, k: i64) -> Result<Discrete, HeError> {
         let operation = "product with an integer";
         self.check(a)?;
-        // Of all that are k modulo t, the one of least size.
-        let t = a.modulus as i64;
-        let least = k.rem_euclid(t);
-        let k = if 2 * least > t { least - t } else { least };
-        let ends = [a.range.0 * k, a.range.1 * k];
-        let errors = a.errors.times(k.unsigned_abs() as f64);
-        check_error(operation, errors.bound, a.level())?;
+        let k = a.known().least(k);
+        let known = a.known().multiple(k);
+        check_error(operation, known.errors.bound, a.level())?;
         let parts = a.parts.iter().map(|c| self.ckks().mul_integer(c, k)).collect::<Result<_, _>>()?;
-        Discrete::new(operation, parts, a.modulus, (ends[0].min(ends[1]), ends[0].max(ends[1])), errors)
+        Discrete::of(operation, parts, known)
     }
 
     /// a + k for an integer k, from −t to t.
@@ -125,11 +123,9 @@ impl Evaluator {
     pub fn add_integer(&self, a: &Discrete, k: i64) -> Result<Discrete, HeError> {
         let operation = "sum with an integer";
         self.check(a)?;
-        if k.unsigned_abs() > a.modulus {
-            return Err(HeError::NotBelow { what: "the size of addend", index: 0, modulus: a.modulus });
-        }
+        let known = a.known().shifted(k)?;
         let parts = a.parts.iter().map(|c| self.constant(c, k, a.form())).collect::<Result<_, _>>()?;
-        Discrete::new(operation, parts, a.modulus, (a.range.0 + k, a.range.1 + k), a.errors)
+        Discrete::of(operation, parts, known)
     }
 
     /// The integer k added in every slot, in both parts of packed ones.
@@ -141,6 +137,28 @@ impl Evaluator {
         let at = EncodeAt { level: c.level(), scale: c.scale(), max_abs: k.unsigned_abs() as f64 };
         let plain = Encoder::new(self.ckks().params()).encode_coefficients(&values, at)?;
         self.ckks().add_plain(c, &plain.with_bound(std::f64::consts::SQRT_2 * at.max_abs))
+    }
+
+    /// Up to N integers below t that everybody knows, the rest zero, as a packed operand.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for a modulus that the set has no room for, `RlweError::TooManyValues`,
+    /// [`HeError::NotBelow`].
+    pub fn public(&self, values: &[u64], modulus: u64) -> Result<Discrete, HeError> {
+        let (params, level) = (self.params(), self.params().input_level());
+        let slots = arranged(params, values, modulus, Form::Packed)?;
+        let key = match self.bootstrapper().keys() {
+            Some(keys) => keys.id(),
+            None => return Err(RlweError::Internal { what: "an evaluator without keys" }.into()),
+        };
+        let known = Fresh::new(params, None, (modulus, level));
+        let zero = Ciphertext::zero(self.ckks().params(), key, level, scale(params, modulus, level))?;
+        let one = |slots| self.ckks().add_plain(&zero, &known.encode(params, slots)?);
+        let parts = slots.iter().map(one).collect::<Result<_, _>>()?;
+        let padded = if values.len() < params.params().degree() { Some(0) } else { None };
+        let all = || values.iter().copied().chain(padded).map(|x| x as i64);
+        let range = (all().min().unwrap_or(0), all().max().unwrap_or(0));
+        Discrete::new("public integers", parts, modulus, range, known.errors)
     }
 
     /// The slots rotated left by `steps`: integer i gets what i + steps held, in each half of the N integers apart.
@@ -175,16 +193,10 @@ impl Evaluator {
     /// As [`Evaluator::add`]; `RlweError::Parameters` where t' is no divisor of t from 2 up.
     pub fn modulo(&self, a: &Discrete, modulus: u64) -> Result<Discrete, HeError> {
         self.check(a)?;
-        check_modulus(self.params(), modulus)?;
-        if !a.modulus.is_multiple_of(modulus) {
-            return Err(parameters(format!(
-                "integers modulo {} are known modulo its divisors, and {modulus} is none; use a table",
-                a.modulus
-            )));
-        }
+        let known = a.known().modulo(self.params(), modulus)?;
         let factor = (a.modulus / modulus) as i64;
         let parts = a.parts.iter().map(|c| self.ckks().refine(c, factor)).collect::<Result<_, _>>()?;
-        Discrete::new("a smaller modulus", parts, modulus, a.range, a.errors)
+        Discrete::of("a smaller modulus", parts, known)
     }
 
     /// a · b of split values, one level lower.
@@ -278,7 +290,7 @@ impl Evaluator {
         values.iter().try_for_each(|x| self.check_alike(OPERATION, first, x))?;
         self.check_tables(first.modulus, tables)?;
         // A table of one value needs no bootstrap.
-        if tables.iter().all(|t| t.interpolation.is_constant()) {
+        if tables.iter().all(|t| t.is_constant()) {
             let key = first.key();
             return values.iter().map(|_| tables.iter().map(|t| self.known(key, t, form)).collect()).collect();
         }
@@ -331,7 +343,7 @@ impl Evaluator {
         let level = self.level_of(form);
         let output =
             |t: &Table| TableOutput { table: t.interpolation.clone(), scale: scale(self.params(), t.output, level) };
-        let outputs: Vec<TableOutput> = tables.iter().filter(|t| !t.interpolation.is_constant()).map(output).collect();
+        let outputs: Vec<TableOutput> = tables.iter().filter(|t| !t.is_constant()).map(output).collect();
         if outputs.is_empty() {
             return Ok(Planned { outputs, tables: None });
         }
@@ -359,7 +371,7 @@ impl Evaluator {
             let errors = plan.tables.iter().flat_map(|planned| &planned.errors);
             let mut computed = found.into_iter().zip(&plan.outputs).zip(errors);
             let result = |table: &Table| {
-                if table.interpolation.is_constant() {
+                if table.is_constant() {
                     return self.known(value.key(), table, form);
                 }
                 let ((parts, output), errors) = computed.next().ok_or_else(missing)?;
@@ -431,12 +443,7 @@ impl Evaluator {
     pub fn gates(&self, gates: &[Gate], a: &Discrete, b: &Discrete) -> Result<Vec<Discrete>, HeError> {
         let operation = "a gate";
         self.check_alike(operation, a, b)?;
-        if !(a.is_bits() && b.is_bits()) {
-            return Err(parameters(format!(
-                "a gate of integers from {:?} and {:?}; it takes bits, which tables make of integers",
-                a.range, b.range
-            )));
-        }
+        a.known().check_bits(b.known())?;
         match a.form() {
             Form::Split => gates.iter().map(|gate| self.split_gate(*gate, a, b)).collect(),
             Form::Packed => self.packed_gates(gates, a, b),
@@ -444,22 +451,19 @@ impl Evaluator {
     }
 
     fn packed_gates(&self, gates: &[Gate], a: &Discrete, b: &Discrete) -> Result<Vec<Discrete>, HeError> {
-        if !a.modulus.is_multiple_of(4) && gates.iter().any(|g| !matches!(g.way(), Way::Free { .. })) {
-            return Err(parameters(format!(
-                "packed gates of integers modulo {}; encrypt bits modulo 4, or split ones",
-                a.modulus
-            )));
+        if gates.iter().any(|gate| !gate.is_free()) {
+            a.known().check_packed()?;
         }
         let mut results: Vec<Option<Discrete>> = Vec::new();
         for gate in gates {
-            results.push(match gate.way() {
-                Way::Free { constant, a: x, b: y } => Some(self.free_gate([constant, x, y], a, b)?),
+            results.push(match gate.input() {
+                Input::Free { constant, a: x, b: y } => Some(self.free_gate([constant, x, y], a, b)?),
                 _ => None,
             });
         }
         for sum in [true, false] {
-            let of = |gate: &Gate| match (gate.way(), sum) {
-                (Way::Sum(f), true) | (Way::Difference(f), false) => Some(f),
+            let of = |gate: &Gate| match (gate.input(), sum) {
+                (Input::Sum(f), true) | (Input::Difference(f), false) => Some(f),
                 _ => None,
             };
             let wanted: Vec<(usize, [u64; 4])> =
@@ -521,13 +525,7 @@ impl Evaluator {
     fn check_alike(&self, operation: &'static str, a: &Discrete, b: &Discrete) -> Result<(), HeError> {
         self.check(a)?;
         self.check(b)?;
-        if a.modulus != b.modulus {
-            return Err(HeError::Rlwe(RlweError::WrongPlainModulus {
-                what: "the second operand",
-                found: b.modulus,
-                expected: a.modulus,
-            }));
-        }
+        a.known().alike(b.known())?;
         if a.form() != b.form() {
             return Err(RlweError::Operands { operation, left: a.parts.len(), right: b.parts.len() }.into());
         }

@@ -23,6 +23,9 @@ impl Gate {
         if values < 16 { Some(Self(values)) } else { None }
     }
 
+    /// Not the first, whatever the second.
+    pub const NOT: Self = Self(0b0011);
+
     /// All 16 functions.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..16).map(Self)
@@ -37,6 +40,11 @@ impl Gate {
         i64::from(self.apply(a, b))
     }
 
+    /// Whether it depends on one bit at most, so that it takes no bootstrap.
+    pub fn is_free(self) -> bool {
+        matches!(self.input(), Input::Free { .. })
+    }
+
     /// g = c_0 + c_1·a + c_2·b + c_3·ab.
     pub(super) fn polynomial(self) -> [i64; 4] {
         let [none, b, a, both] =
@@ -45,25 +53,25 @@ impl Gate {
     }
 
     /// How it is a function of one number.
-    pub(super) fn way(self) -> Way {
+    pub(super) fn input(self) -> Input {
         let [none, a, b, both] = self.polynomial();
         if both == 0 && (a == 0 || b == 0) {
-            return Way::Free { constant: none, a, b };
+            return Input::Free { constant: none, a, b };
         }
         // x = 3 does not occur: of both values the one with which f is a step, or alternates.
         let table = |f: [bool; 3]| [f[0], f[1], f[2], f[0] ^ f[1] ^ f[2]].map(u64::from);
         let g = |a, b| self.apply(a, b);
         if a == b {
-            Way::Sum(table([g(false, false), g(true, false), g(true, true)]))
+            Input::Sum(table([g(false, false), g(true, false), g(true, true)]))
         } else {
-            Way::Difference(table([g(false, true), g(false, false), g(true, false)]))
+            Input::Difference(table([g(false, true), g(false, false), g(true, false)]))
         }
     }
 }
 
 /// How a gate is computed: every one that depends on both bits is a function of a + b or of a + 1 − b.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Input {
     /// Without a bootstrap.
     Free { constant: i64, a: i64, b: i64 },
     /// A table of a + b.
@@ -77,24 +85,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_gate_is_what_its_way_says() {
+    fn every_gate_is_what_its_input_says() {
         let mut counts = [0; 3];
         for gate in Gate::all() {
             for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
                 let (x, y) = (i64::from(a), i64::from(b));
                 let [c0, c1, c2, c3] = gate.polynomial();
                 assert_eq!(c0 + c1 * x + c2 * y + c3 * x * y, i64::from(gate.apply(a, b)));
-                let found = match gate.way() {
-                    Way::Free { constant, a, b } => constant + a * x + b * y,
-                    Way::Sum(f) => f[(x + y) as usize] as i64,
-                    Way::Difference(f) => f[(x + 1 - y) as usize] as i64,
+                let found = match gate.input() {
+                    Input::Free { constant, a, b } => constant + a * x + b * y,
+                    Input::Sum(f) => f[(x + y) as usize] as i64,
+                    Input::Difference(f) => f[(x + 1 - y) as usize] as i64,
                 };
                 assert_eq!(found, i64::from(gate.apply(a, b)), "{gate:?} of {a} and {b}");
             }
-            counts[match gate.way() {
-                Way::Free { .. } => 0,
-                Way::Sum(_) => 1,
-                Way::Difference(_) => 2,
+            counts[match gate.input() {
+                Input::Free { .. } => 0,
+                Input::Sum(_) => 1,
+                Input::Difference(_) => 2,
             }] += 1;
         }
         assert_eq!(counts, [6, 6, 4]);

@@ -283,7 +283,7 @@ impl Evaluator {
         let operation = "bits to TFHE";
         self.check_keys(keys)?;
         self.check(bits)?;
-        if !bits.is_bits() {
+        if !bits.known().is_bits() {
             return Err(parameters(format!(
                 "integers from {:?} are no bits; make bits of them by a table",
                 bits.range

@@ -11,6 +11,7 @@
 //! | the value, encryption and decryption | [`Discrete`], [`Encryptor`], [`Decryptor`] |
 //! | sums, multiples, tables, products | [`Evaluator`], [`Table`] |
 //! | errors before there are keys | [`Forecast`] |
+//! | tables or TFHE, by the number of values | [`Choice`] |
 //! | the 16 gates of two bits | [`Gate`] |
 //! | integers in coefficients, where other schemes meet them | [`Coefficients`] |
 //! | coefficients of BFV and BGV in and out | [`Evaluator::from_exact`], [`Evaluator::to_exact`] |
@@ -48,6 +49,7 @@
 //! # }
 //! ```
 
+mod choice;
 mod coefficients;
 mod crypt;
 mod evaluator;
@@ -61,6 +63,7 @@ mod value;
 mod wire;
 
 pub use crate::circuits::bootstrapping::Errors;
+pub use choice::{Choice, Layer};
 pub use coefficients::{Coefficients, place, turn};
 pub use crypt::{Decryptor, Encryptor};
 pub use evaluator::Evaluator;
@@ -70,4 +73,4 @@ pub use gate::Gate;
 pub use lwe::{LweBits, LweKeys, LweParams};
 pub use set::DiscreteSet;
 pub use table::Table;
-pub use value::{Discrete, Form};
+pub use value::{Discrete, Form, largest_modulus};

@@ -33,6 +33,19 @@ impl DiscreteSet {
     }
 }
 
+impl DiscreteSet {
+    /// Units that a bootstrap with one table takes, as measured: of gates, a refresh of two real ciphertexts, random tables
+    /// (`bench/runs/discrete-2026-11-24.json`).
+    pub fn units(self) -> f64 {
+        match self {
+            Self::G15 => 22_770.0,
+            Self::L15 => 30_551.0,
+            Self::S15 => 30_831.0,
+            Self::W16 => 133_980.0,
+        }
+    }
+}
+
 impl FromStr for DiscreteSet {
     type Err = HeError;
 

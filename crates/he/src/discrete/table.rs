@@ -69,6 +69,11 @@ impl Table {
         &self.values
     }
 
+    /// Whether all values are one, so that it takes no bootstrap.
+    pub fn is_constant(&self) -> bool {
+        self.interpolation.is_constant()
+    }
+
     /// Least and largest value.
     pub(super) fn range(&self) -> (i64, i64) {
         let ends = self.values.iter().fold((u64::MAX, 0), |(low, high), f| (low.min(*f), high.max(*f)));

@@ -1,5 +1,6 @@
 //! Encrypted integers modulo t, with the bound on their errors.
 
+use super::forecast::Forecast;
 use crate::circuits::bootstrapping::{BootstrapParams, Errors};
 use crate::ckks::{Ciphertext, State};
 use crate::error::{HeError, parameters};
@@ -29,7 +30,7 @@ pub struct Discrete {
 /// What errors have to stay below.
 const LIMIT: f64 = 0.5;
 /// Integers are less than this in size: sums of them are exact, and their errors are seen in doubles.
-const LARGEST: i64 = 1 << 31;
+pub(super) const LARGEST: i64 = 1 << 31;
 
 /// The scale of integers modulo t at a level: such that x fills x/t of q_0 where StC ends, and that a product of two has that
 /// of the level below.
@@ -39,10 +40,19 @@ pub(super) fn scale(params: &BootstrapParams, modulus: u64, level: usize) -> f64
     (params.input_level() + 1..=level).fold(lowest, |s, l| (s * layout.chain.q()[l]).sqrt())
 }
 
+/// The largest modulus of a set's integers: the most values that its tables have.
+///
+/// # Errors
+/// `RlweError::Parameters` for a set without tables.
+pub fn largest_modulus(params: &BootstrapParams) -> Result<u64, HeError> {
+    let (_, most) = params.layout().exponential()?;
+    Ok(most as u64)
+}
+
 /// Refuses a modulus that the set's tables have no room for.
 pub(super) fn check_modulus(params: &BootstrapParams, modulus: u64) -> Result<(), HeError> {
-    let (_, most) = params.layout().exponential()?;
-    if !(2..=most as u64).contains(&modulus) {
+    let most = largest_modulus(params)?;
+    if !(2..=most).contains(&modulus) {
         return Err(parameters(format!(
             "integers modulo {modulus}; the set's tables have 2 to {most} values, so take a modulus among these or a set for larger tables"
         )));
@@ -98,6 +108,11 @@ impl Discrete {
         Self::new(OPERATION, parts, modulus, range, Errors::within(error))
     }
 
+    /// Of parts that were computed, as it was foreseen.
+    pub(super) fn of(operation: &'static str, parts: Vec<Ciphertext>, known: Forecast) -> Result<Self, HeError> {
+        Self::new(operation, parts, known.modulus, known.range, known.errors)
+    }
+
     /// Of parts that were computed.
     pub(super) fn new(
         operation: &'static str,
@@ -129,6 +144,25 @@ impl Discrete {
             (c.bound, c.noise) = (state.bound, state.noise);
         }
         Ok(Self { parts, modulus, range, errors })
+    }
+
+    /// The same integers, of which the caller knows that they lie in a smaller range. Decryption refuses what does not.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for a range that is empty or goes beyond the one that the value states.
+    pub fn within(self, range: (i64, i64)) -> Result<Self, HeError> {
+        if range.0 > range.1 || range.0 < self.range.0 || range.1 > self.range.1 {
+            return Err(parameters(format!(
+                "integers from {} to {} of a value whose integers are from {} to {}; state a range inside that one",
+                range.0, range.1, self.range.0, self.range.1
+            )));
+        }
+        Self::new(OPERATION, self.parts, self.modulus, range, self.errors)
+    }
+
+    /// What is known of it without its ciphertexts.
+    pub fn known(&self) -> Forecast {
+        Forecast { modulus: self.modulus, range: self.range, errors: self.errors }
     }
 
     /// The ciphertexts.
@@ -179,11 +213,6 @@ impl Discrete {
     /// Errors of its integers in one ciphertext: what is imaginary in one of two is real in the other.
     pub(super) fn slot_errors(&self) -> Errors {
         self.errors.times(self.parts.len() as f64)
-    }
-
-    /// Whether its slots hold nothing but 0 and 1.
-    pub(super) fn is_bits(&self) -> bool {
-        self.range.0 >= 0 && self.range.1 <= 1
     }
 }
 

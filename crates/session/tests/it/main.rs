@@ -17,6 +17,7 @@ mod promise;
 mod refresh;
 mod release;
 mod session;
+mod small;
 mod stored;
 mod table;
 mod tables;

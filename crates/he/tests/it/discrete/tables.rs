@@ -231,3 +231,27 @@ fn errors_are_foreseen() {
     let lost = Forecast { errors: Errors::within(0.6), ..seen };
     assert!(lost.table(&params, &last).is_err() && lost.table(&params, &step).is_err());
 }
+
+/// Integers that everybody knows are operands as encrypted ones are, with less of an error; and a range that is stated has to hold.
+#[test]
+fn public_operands_and_stated_ranges() {
+    let w = World::small(DiscreteSet::S15.literal(), 9);
+    let mut random = Random(12);
+    let (a, b) = (w.integers(&mut random, 16), w.integers(&mut random, 16));
+    let (x, y) = (w.encrypt(&a, 16, Form::Packed), w.server.public(&b, 16).unwrap());
+    assert!(y.error() < x.error() && y.key() == x.key());
+    let sum = w.server.add(&x, &y).unwrap();
+    let wanted: Vec<u64> = a.iter().zip(&b).map(|(a, b)| (a + b) % 16).collect();
+    assert_eq!(w.decrypt(&sum), wanted);
+    let short = w.server.public(&[5], 16).unwrap();
+    assert_eq!((short.range(), w.decrypt(&short)[..2].to_vec()), ((0, 5), vec![5, 0]));
+    assert!(w.server.public(&[16], 16).is_err() && w.server.public(&[1], 17).is_err());
+
+    let few = w.encrypt(&[3, 1], 16, Form::Packed).within((0, 3)).unwrap();
+    assert_eq!((few.range(), w.decrypt(&few)[..2].to_vec()), ((0, 3), vec![3, 1]));
+    for range in [(0, 4), (-1, 3), (2, 1)] {
+        assert!(few.clone().within(range).is_err());
+    }
+    let wrong = few.within((0, 2)).unwrap();
+    assert!(sudare_he::discrete::Decryptor::new(w.server.params(), &w.secret).unwrap().decrypt(&wrong).is_err());
+}
