@@ -214,7 +214,7 @@ def _of_xgboost(learner: Any, classes: Any) -> Forest:
         )
     numbers = [float(x) for x in about["base_score"].strip("[]").split(",")]
     count = max(int(about["num_class"]), 1)
-    if objective in ("binary:logistic", "reg:logistic"):
+    if objective == "binary:logistic":
         label, base = "sign", [float(np.log(p / (1 - p))) for p in numbers]
     elif objective in ("multi:softmax", "multi:softprob"):
         label, base = "argmax", numbers

@@ -5,6 +5,7 @@ Neither library is loaded: a table is known by what it has.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,35 @@ from ._errors import InputError, ShapeError, UnsupportedError
 def is_frame(values: Any) -> bool:
     """Whether it is a table with named columns."""
     return all(hasattr(values, has) for has in ("columns", "__array__", "__getitem__"))
+
+
+def names(values: Any) -> list[str] | None:
+    """The names of a frame's columns, if all are text."""
+    columns = list(values.columns) if is_frame(values) else []
+    return columns if columns and all(isinstance(name, str) for name in columns) else None
+
+
+def require_names(known: Sequence[str] | None, values: Any) -> None:
+    """Refuses a frame with other columns than those known, or with these in another order.
+
+    Raises `ShapeError`, in the words that scikit-learn has for it.
+    """
+    given = names(values)
+    if known is None or given is None or list(known) == given:
+        return
+    lines = ["The feature names should match those that were passed during fit."]
+    unseen, missing = sorted(set(given) - set(known)), sorted(set(known) - set(given))
+    if unseen:
+        lines += ["Feature names unseen at fit time:", *_some(unseen)]
+    if missing:
+        lines += ["Feature names seen at fit time, yet now missing:", *_some(missing)]
+    if not unseen and not missing:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    raise ShapeError("\n".join(lines) + "\n")
+
+
+def _some(names: list[str]) -> list[str]:
+    return [f"- {name}" for name in names[:5]] + ["- ..."] * (len(names) > 5)
 
 
 def place(values: Any, at: tuple[int, ...]) -> str:

@@ -23,7 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _forests
 from ._errors import InputError, ShapeError, UnsupportedError
+from ._estimators import Dense, Read, of_estimator, require_same_answers, require_steps
 from ._files import PathLike, Source, Travels, octets
+from ._frames import names, require_names
 from ._keys import KeyedServer, SecretHolder
 from ._progress import progress
 from ._values import array, count, real
@@ -54,17 +56,6 @@ _FUNCTIONS: dict[str, Any] = {
     "gelu": "gelu",
     "silu": {"swish": 1.0},
 }
-#: Scalars that a binary classifier's only row of coefficients gives.
-_BINARY = 2
-
-
-class Dense(NamedTuple):
-    """A dense layer: `weights` of shape (inputs, outputs), `bias` of the outputs, and a function's name."""
-
-    weights: ArrayLike
-    bias: ArrayLike | None = None
-    function: str = "identity"
-    name: str | None = None
 
 
 class _Wanted(NamedTuple):
@@ -77,14 +68,6 @@ class _Wanted(NamedTuple):
     batch: int
     bootstrap: str | None
     insecure: int | None
-
-
-class _Read(NamedTuple):
-    """A model that was read: layers, what labels are, and the classes that they name."""
-
-    layers: list[Dense]
-    label: str
-    classes: NDArray[Any] | None
 
 
 def compile(  # noqa: A001
@@ -126,6 +109,10 @@ def compile(  # noqa: A001
 
     `insecure` is log2 of the degree of a ring without security, for tests.
 
+    An estimator's own answers to the examples are compared with those of what was read of it. The names of
+    the columns with which it was fitted, or of a frame of examples, stay with the model's plan while it does
+    not travel, and the client refuses a frame with others.
+
     Raises `UnsupportedError`, which names all layers that cannot be computed and what to write instead;
     `PlanError` for a wish that nothing satisfies, with what would do; `FormatError` for a damaged file;
     `ShapeError` and `InputError` for examples that are none.
@@ -158,18 +145,38 @@ def compile(  # noqa: A001
     if isinstance(model, (bytes, bytearray, memoryview)):
         model = bytes(model)
         if model.lstrip()[:1] == b"{":
-            return _of_forest(_forests.read_text(model), _rows(example, None), wanted)
-        return _of_onnx(model, example, wanted)
+            compiled = _of_forest(_forests.read_text(model), _rows(example, None), wanted)
+        else:
+            compiled = _of_onnx(model, example, wanted)
+        return CompiledModel(compiled._core, compiled._classes, names(example))
     if hasattr(model, "state_dict") and hasattr(model, "forward"):
         raise UnsupportedError(
             f"{name} is compiled from its ONNX file: torch.onnx.export(model.eval(), (example,), "
             "'model.onnx'), and compile('model.onnx', example=…)"
         )
-    rows = _rows(example, None)
+    require_steps(model)
+    features = _features(model, example)
+    rows = _rows(example, None, features)
     forest = _forests.read(model, rows)
     if forest is not None:
-        return _of_forest(forest, rows, wanted)
-    read = _Read(list(model), "", None) if isinstance(model, (list, tuple)) else _of_estimator(model)
+        compiled = _of_forest(forest, rows, wanted)
+    else:
+        read = Read(list(model), "", None) if isinstance(model, (list, tuple)) else of_estimator(model)
+        compiled = _of_layers(read, rows, wanted)
+    if hasattr(model, "fit"):
+        label = compiled.plan.figures["label"]
+        require_same_answers(model, rows, compiled.clear(rows), label, compiled._classes)
+    return CompiledModel(compiled._core, compiled._classes, features)
+
+
+def _features(model: Any, example: Any) -> list[str] | None:
+    """The names of the columns, if any: those that the estimator was fitted with, or the examples'."""
+    # LightGBM makes names up, and changes others.
+    known = None if hasattr(model, "booster_") else getattr(model, "feature_names_in_", None)
+    return names(example) if known is None else [str(name) for name in known]
+
+
+def _of_layers(read: Read, rows: NDArray[np.float64], wanted: _Wanted) -> CompiledModel:
     inputs = rows.shape[1]
     layers = []
     for number, layer in enumerate(read.layers):
@@ -177,7 +184,7 @@ def compile(  # noqa: A001
         if weights.ndim == 1:
             # One number for each input.
             weights = np.diag(weights)
-        if weights.ndim != _BINARY or weights.shape[0] != inputs:
+        if weights.ndim != 2 or weights.shape[0] != inputs:
             raise ShapeError(
                 f"layer {number} has weights of the shape {weights.shape}, where ({inputs}, …) belong"
             )
@@ -219,11 +226,13 @@ def _of_forest(forest: _forests.Forest, rows: NDArray[np.float64], wanted: _Want
     return CompiledModel(core, forest.classes)
 
 
-def _rows(values: Any, inputs: int | None) -> NDArray[np.float64]:
-    """Examples, one a row."""
+def _rows(values: Any, inputs: int | None, features: list[str] | None = None) -> NDArray[np.float64]:
+    """Examples, one a row; of a frame its columns are `features`, in their order."""
+    require_names(features, values)
     found = array(values)
     if found.dtype.kind not in "biuf":
-        raise InputError(f"inputs are real numbers, not {found.dtype}")
+        remedy = "; one row of a frame is frame.iloc[[0]]" if hasattr(values, "iloc") else ""
+        raise InputError(f"inputs are real numbers, not {found.dtype}{remedy}")
     if found.ndim == 0 or found.size == 0:
         raise ShapeError("inputs are a table of at least one example")
     if inputs is None:
@@ -235,88 +244,16 @@ def _rows(values: Any, inputs: int | None) -> NDArray[np.float64]:
     return np.ascontiguousarray(rows, dtype=np.float64)
 
 
-def _of_estimator(model: Any) -> _Read:
-    """A fitted estimator of scikit-learn, or a pipeline of such, by its attributes."""
-    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
-    layers: list[Dense] = []
-    read = _Read([], "", None)
-    for number, step in enumerate(steps):
-        if step is None or step == "passthrough":
-            continue
-        read = _of_step(step, last=number == len(steps) - 1)
-        layers += read.layers
-    return _Read(layers, read.label, read.classes)
-
-
-def _of_step(step: Any, *, last: bool) -> _Read:
-    name = type(step).__name__
-    scaled = _of_transformer(step, name)
-    if scaled is not None:
-        return _Read([scaled], "numbers", None)
-    classes = getattr(step, "classes_", None)
-    if not last:
-        raise UnsupportedError(f"{name} inside of a pipeline; transform with it before encryption")
-    if hasattr(step, "coefs_") and hasattr(step, "intercepts_"):
-        return _of_perceptron(step, name, classes)
-    if hasattr(step, "coef_") and hasattr(step, "intercept_") and not hasattr(step, "support_vectors_"):
-        weights = np.atleast_2d(np.asarray(step.coef_, dtype=np.float64)).T
-        dense = Dense(weights, np.atleast_1d(step.intercept_), name=name)
-        if classes is None:
-            return _Read([dense], "numbers", None)
-        return _Read([dense], "sign" if weights.shape[1] == 1 else "argmax", np.asarray(classes))
-    if not any(key.endswith("_") and not key.startswith("_") for key in vars(step)):
-        raise InputError(f"{name} is not fitted; fit it first")
-    if hasattr(step, "tree_") or any(hasattr(tree, "tree_") for tree in getattr(step, "estimators_", ())):
-        raise UnsupportedError(
-            f"{name} after other steps; transform with those before encryption, and compile it alone"
-        )
-    raise UnsupportedError(
-        f"{name} is not compiled yet; linear models, MLPClassifier, MLPRegressor, StandardScaler, "
-        "MinMaxScaler and PCA are, trees, forests and gradient boosting without other steps, "
-        "and ONNX files of networks"
-    )
-
-
-def _of_transformer(step: Any, name: str) -> Dense | None:
-    """A linear preparation of inputs; none for another step."""
-    if name == "StandardScaler":
-        features = step.n_features_in_
-        scale = np.ones(features) if step.scale_ is None else np.asarray(step.scale_)
-        mean = np.zeros(features) if step.mean_ is None or not step.with_mean else np.asarray(step.mean_)
-        return Dense(1 / scale, -mean / scale, name=name)
-    if name == "MinMaxScaler" and not step.clip:
-        return Dense(np.asarray(step.scale_), np.asarray(step.min_), name=name)
-    if name == "PCA":
-        weights = np.asarray(step.components_).T
-        if step.whiten:
-            weights = weights / np.sqrt(step.explained_variance_)
-        return Dense(weights, -np.asarray(step.mean_) @ weights, name=name)
-    return None
-
-
-def _of_perceptron(step: Any, name: str, classes: Any) -> _Read:
-    last = len(step.coefs_) - 1
-    at_client = classes is not None and step.out_activation_ in ("softmax", "logistic")
-    if not at_client and step.out_activation_ != "identity":
-        raise UnsupportedError(
-            f"{name}: an output function {step.out_activation_!r}; it is left to the client"
-        )
-    layers = [
-        Dense(weights, bias, step.activation if k < last else "identity", f"{name} layer {k}")
-        for k, (weights, bias) in enumerate(zip(step.coefs_, step.intercepts_, strict=True))
-    ]
-    if classes is None:
-        return _Read(layers, "numbers", None)
-    if np.ndim(classes) != 1 or getattr(step, "_label_binarizer", None) is None:
-        raise UnsupportedError(f"{name} with several labels at once")
-    return _Read(layers, "sign" if len(classes) == _BINARY else "argmax", np.asarray(classes))
-
-
 class ModelPlan(Travels):
     """What client and server of a compiled model share: parameters, keys, ranges, promises. No weights."""
 
-    def __init__(self, core: _core.ModelPlan, classes: NDArray[Any] | None = None) -> None:
-        self._core, self._classes = core, classes
+    def __init__(
+        self,
+        core: _core.ModelPlan,
+        classes: NDArray[Any] | None = None,
+        features: list[str] | None = None,
+    ) -> None:
+        self._core, self._classes, self._features = core, classes, features
 
     @classmethod
     def from_json(cls, text: str) -> ModelPlan:
@@ -387,12 +324,14 @@ class CompiledModel(Travels):
     (2,)
     """
 
-    def __init__(self, core: _core.Model, classes: NDArray[Any] | None = None) -> None:
-        self._core, self._classes = core, classes
+    def __init__(
+        self, core: _core.Model, classes: NDArray[Any] | None = None, features: list[str] | None = None
+    ) -> None:
+        self._core, self._classes, self._features = core, classes, features
 
     @classmethod
     def from_bytes(cls, data: Source) -> CompiledModel:
-        """A model of its bytes, or of a file that `save` wrote. It has no names of classes.
+        """A model of its bytes, or of a file that `save` wrote. It has no names of classes and columns.
 
         Raises `FormatError` for anything damaged, `KeyMismatchError` for weights of another plan.
         """
@@ -401,7 +340,7 @@ class CompiledModel(Travels):
     @property
     def plan(self) -> ModelPlan:
         """What its client needs."""
-        return ModelPlan(self._core.plan, self._classes)
+        return ModelPlan(self._core.plan, self._classes, self._features)
 
     def to_bytes(self) -> bytes:
         """Plan and weights, for a server."""
@@ -412,11 +351,11 @@ class CompiledModel(Travels):
 
     def clear(self, inputs: ArrayLike) -> NDArray[np.float64]:
         """The given model's answers, in the clear and in double precision. Raises `ShapeError`."""
-        return self._core.clear(_rows(inputs, self._core.plan.sizes[0]), polynomial=False)
+        return self._core.clear(_rows(inputs, self._core.plan.sizes[0], self._features), polynomial=False)
 
     def polynomial(self, inputs: ArrayLike) -> NDArray[np.float64]:
         """The polynomial model's answers, in the clear; of a forest its own. Raises `ShapeError`."""
-        return self._core.clear(_rows(inputs, self._core.plan.sizes[0]), polynomial=True)
+        return self._core.clear(_rows(inputs, self._core.plan.sizes[0], self._features), polynomial=True)
 
     def predict(self, client: ModelClient, server: ModelServer, inputs: ArrayLike) -> NDArray[Any]:
         """Encrypts inputs, computes on them, and decrypts: labels of a classifier, else numbers.
@@ -555,9 +494,11 @@ class ModelClient(SecretHolder[_core.ModelClient]):
         """Encrypt inputs, row by row or of the model's own shape.
 
         Raises `InputError` for numbers that are not finite or outside of the calibrated range, which it
-        names; `ShapeError`.
+        names; `ShapeError` for other shapes, and for a frame whose columns have other names or another order
+        than those that the model was fitted with.
         """
-        return ModelRequest(self._core.encrypt(_rows(inputs, self._plan._core.sizes[0])))
+        rows = _rows(inputs, self._plan._core.sizes[0], self._plan._features)
+        return ModelRequest(self._core.encrypt(rows))
 
     def decrypt(self, answer: ModelAnswer) -> NDArray[np.float64]:
         """The answers, one a row: logits of a classifier.

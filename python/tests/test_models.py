@@ -383,6 +383,9 @@ def test_boosters_by_their_documents(tmp_path: Path) -> None:
 
     for document, what in [
         (xgboost_document("count:poisson"), "objective"),
+        (xgboost_document("reg:gamma"), "objective"),
+        (xgboost_document("reg:tweedie"), "objective"),
+        (xgboost_document("reg:logistic"), "objective"),
         (xgboost_document(booster="dart"), "booster"),
         (lightgbm_document(decision_type="=="), "categories"),
         (lightgbm_document(missing_type="Zero"), "missing"),
@@ -437,6 +440,103 @@ def test_scikit_learn_itself() -> None:
         client = sd.ModelClient(model.plan)
         found = model.predict(client, client.server(model), data.data[400:500])
         assert (found == pipeline.predict(data.data[400:500])).mean() >= 0.97
+
+
+def test_generalised_linear_models_of_scikit_learn_itself() -> None:
+    """Their answers are the exponentials of linear predictors, where the link is the logarithm."""
+    pytest.importorskip("scipy")
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    make = pytest.importorskip("sklearn.pipeline").make_pipeline
+    rng = np.random.default_rng(40)
+    X = rng.normal(size=(80, 4))
+    means = np.exp(X @ [0.3, 0.2, 0, -0.4] - 0.5)
+    counts, sizes = rng.poisson(means), rng.gamma(2, means)
+    cases: list[tuple[Any, Any]] = [
+        (linear_model.PoissonRegressor(), counts),
+        (make(preprocessing.StandardScaler(), linear_model.GammaRegressor()), sizes),
+        (linear_model.TweedieRegressor(power=1.5), counts),
+        (linear_model.TweedieRegressor(power=0), sizes),
+        (linear_model.TweedieRegressor(power=0, link="log"), sizes),
+    ]
+    for estimator, y in cases:
+        estimator.fit(X, y)
+        model = sd.compile(estimator, example=X, insecure=9, error=1e-2)
+        assert np.allclose(model.clear(X)[:, 0], estimator.predict(X))
+        client = sd.ModelClient(model.plan)
+        found = model.predict(client, client.server(model), X[:9])
+        assert np.abs(found - estimator.predict(X[:9])).max() <= 2e-2, estimator
+
+
+def test_an_estimator_that_does_more_than_was_read_is_refused() -> None:
+    rng = np.random.default_rng(41)
+    X = rng.normal(1, 1, (30, 3))
+
+    def estimator(**methods: Any) -> Any:
+        about: dict[str, Any] = {"coef_": np.array([1.0, -2, 0.5]), "intercept_": 0.25, "fit": None}
+        return named("LinearOfSomebody", **{**about, **methods})
+
+    scores = X @ [1, -2, 0.5] + 0.25
+    two = {"classes_": np.array(["a", "b"])}
+    right = [
+        estimator(predict=lambda x: x @ [1, -2, 0.5] + 0.25),
+        estimator(decision_function=lambda x: x @ [1, -2, 0.5] + 0.25, **two),
+        estimator(predict=lambda x: np.where(scores > 0, "b", "a"), **two),
+    ]
+    for given in right:
+        assert np.allclose(sd.compile(given, example=X, insecure=9).clear(X)[:, 0], scores)
+    wrong = [
+        estimator(predict=lambda x: np.exp(x @ [1, -2, 0.5] + 0.25)),
+        estimator(predict=lambda x: np.stack([scores, scores], axis=1)),
+        estimator(decision_function=lambda x: x @ [1, -2, 0.5] + 0.26, **two),
+        estimator(predict=lambda x: np.where(scores > 0.5, "b", "a"), **two),
+        estimator(predict=lambda x: np.where(scores > 0, "b", "c"), **two),
+    ]
+    for given in wrong:
+        with pytest.raises(sd.UnsupportedError, match=r"LinearOfSomebody.* answers the examples otherwise"):
+            sd.compile(given, example=X, insecure=9)
+
+    cross = pytest.importorskip("sklearn.cross_decomposition")
+    with pytest.raises(sd.UnsupportedError, match=r"PLSRegression\.predict"):
+        sd.compile(cross.PLSRegression(2).fit(X, scores), example=X, insecure=9)
+
+
+def test_columns_of_frames_have_the_names_of_the_fit() -> None:
+    """A frame whose columns have another order is refused, and not scored as if nothing were wrong."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    rng = np.random.default_rng(42)
+    frame = pandas.DataFrame(rng.normal(size=(40, 3)), columns=["age", "height", "weight"])
+    swapped, renamed = frame[["height", "age", "weight"]], frame.rename(columns={"age": "years"})
+    of_frame = named("Ridge", coef_=np.ones(3), intercept_=0.0, feature_names_in_=np.array(frame.columns))
+    layers = [sd.Dense(np.ones((3, 1)))]
+    for given, example in [(of_frame, frame), (of_frame, frame.to_numpy()), (layers, frame)]:
+        model = sd.compile(given, example=example, insecure=9)
+        client = sd.ModelClient(model.plan)
+        for rows in (frame, frame.to_numpy(), polars.from_pandas(frame)):
+            assert len(client.encrypt(rows[:2])) == 2
+        for use in (client.encrypt, model.clear, model.polynomial):
+            with pytest.raises(sd.ShapeError, match="same order as they were in fit"):
+                use(swapped)
+        with pytest.raises(sd.ShapeError, match="unseen at fit time:\n- years"):
+            client.encrypt(renamed)
+    with pytest.raises(sd.ShapeError, match="same order"):
+        sd.compile(of_frame, example=swapped, insecure=9)
+    mixed = pandas.DataFrame({"age": [1], "smokes": [True], "height": [1.5]})
+    with pytest.raises(sd.InputError, match=r"frame\.iloc\[\[0\]\]"):
+        client.encrypt(mixed.iloc[0])
+
+
+def test_preparations_that_are_not_compiled() -> None:
+    pandas = pytest.importorskip("pandas")
+    texts = pandas.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0]})
+    linear = named("Ridge", coef_=np.ones(2), intercept_=0.0)
+    for step in ("ColumnTransformer", "OneHotEncoder"):
+        pipeline = SimpleNamespace(steps=[("prepare", named(step)), ("fit", linear)])
+        with pytest.raises(sd.UnsupportedError, match=rf"{step}: .*get_dummies"):
+            sd.compile(pipeline, example=texts)
+    clipped = named("MinMaxScaler", clip=True)
+    with pytest.raises(sd.UnsupportedError, match="clip=False"):
+        sd.compile(SimpleNamespace(steps=[("s", clipped), ("f", linear)]), example=np.ones((3, 2)))
 
 
 def test_forests_of_scikit_learn_itself() -> None:

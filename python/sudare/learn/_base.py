@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._array import Floats
 from .._errors import InputError, ShapeError, SudareError, UnsupportedError
-from .._frames import is_frame
+from .._frames import is_frame, names, require_names
 from .._values import array, real
 
 Self = TypeVar("Self", bound="Estimator")
@@ -122,8 +122,7 @@ class Estimator:
                 f"X has feature names, but {type(self).__name__} was fitted without feature names",
                 stacklevel=3,
             )
-        elif known is not None and given is not None and list(known) != list(given):
-            raise ShapeError(_other_names(list(known), list(given)))
+        require_names(known, X)
         return values
 
 
@@ -135,30 +134,8 @@ def _both(theirs: type) -> type[NotFittedError]:
     return type("NotFittedError", (NotFittedError, theirs), plain)
 
 
-def _other_names(known: list[str], given: list[str]) -> str:
-    lines = ["The feature names should match those that were passed during fit."]
-    unseen, missing = sorted(set(given) - set(known)), sorted(set(known) - set(given))
-    if unseen:
-        lines += ["Feature names unseen at fit time:", *_some(unseen)]
-    if missing:
-        lines += ["Feature names seen at fit time, yet now missing:", *_some(missing)]
-    if not unseen and not missing:
-        lines.append("Feature names must be in the same order as they were in fit.")
-    return "\n".join(lines) + "\n"
-
-
-def _some(names: list[str]) -> list[str]:
-    return [f"- {name}" for name in names[:5]] + ["- ..."] * (len(names) > 5)
-
-
 def _same(value: Any, standard: Any) -> bool:
     return value is standard or (type(value) is type(standard) and bool(np.all(value == standard)))
-
-
-def names(X: Any) -> list[str] | None:
-    """The names of a frame's columns, if all are text."""
-    columns = list(X.columns) if is_frame(X) else []
-    return columns if columns and all(isinstance(name, str) for name in columns) else None
 
 
 def table(X: Any) -> Floats:

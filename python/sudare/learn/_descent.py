@@ -8,10 +8,11 @@ import numpy as np
 
 from .._array import Floats
 from .._errors import InputError, ShapeError
+from .._frames import names
 from .._matrix import Encrypted
 from .._polynomial import fit
 from .._values import count, real
-from ._base import labels, names, table
+from ._base import labels, table
 from ._decide import Decides
 from ._iterate import Iterating, ready, shape_of
 

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._errors import InputError, UnsupportedError
+from .._frames import names
 from .._matrix import Encrypted
 from .._moments import Moments
 from .._release import Release
-from ._base import Estimator, labels, names, numbers, table
+from ._base import Estimator, labels, numbers, table
 from ._layout import TARGET, Plan, planned, target_names
 from ._rows import Answer, Rows
 from ._sums import of_classes, of_rows

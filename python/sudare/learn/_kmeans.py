@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from .._array import Floats
 from .._errors import InputError, ShapeError
+from .._frames import names
 from .._matrix import Encrypted
 from .._polynomial import fit
 from .._values import count, real
-from ._base import names, table
+from ._base import table
 from ._iterate import Iterating, ready, shape_of
 
 Self = TypeVar("Self", bound="KMeans")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from .._errors import UnsupportedError
 from .._files import Source, Travels
+from .._frames import names
 from .._keys import SecretHolder
-from ._base import Estimator, names
+from ._base import Estimator
 from ._layout import Plan
 from ._rows import Answer, Rows
 

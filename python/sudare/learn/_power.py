@@ -8,11 +8,12 @@ import numpy as np
 
 from .._array import Floats
 from .._errors import InputError
+from .._frames import names
 from .._matrix import Encrypted
 from .._polynomial import fit
 from .._values import count, real
 from ._axes import oriented
-from ._base import names, table
+from ._base import table
 from ._iterate import Iterating, ready, shape_of
 from ._sums import of_rows
 
