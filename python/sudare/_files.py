@@ -14,6 +14,7 @@ from ._errors import FormatError, PlanError, SudareError, UnsupportedError
 from ._memory import require
 
 if TYPE_CHECKING:
+    from . import learn
     from ._bits import BitsClient, BitsServer
     from ._models import CompiledModel, ModelClient, ModelPlan, ModelServer
     from ._plan import Plan
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     Home: TypeAlias = (
         "Plan | Client | PublicClient | Server | BitsClient | BitsServer"
         " | ModelPlan | CompiledModel | ModelClient | ModelServer"
+        " | learn.Plan | learn.Client | learn.PublicClient"
     )
 
 __all__ = ["Bytes", "PathLike", "Source", "Travels", "load", "octets"]
@@ -144,10 +146,11 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
     `source` is a path, bytes or an open binary file. What belongs to a plan is read with it: `home` is the
     plan, or a client or server of it, which then computes with the value. What `sudare.bits` makes needs
     none; with one, the array computes there. The key of a compiled model's client belongs to the model's
-    plan, and a server's keys to the model; its server reads requests, and its client answers. `threads` are
-    those of a client or server (0: one for each processor). Files of the command `sudare` are read too.
-    Every size and value is checked, and nothing is run, so that a file may come from anybody; a secret key
-    and a server's keys are to be your own.
+    plan, and a server's keys to the model; its server reads requests, and its client answers. With the plan
+    of a fit its keys are read, and rows, which `rows.bind(server)` attaches; its client reads answers.
+    `threads` are those of a client or server (0: one for each processor). Files of the command `sudare` are
+    read too. Every size and value is checked, and nothing is run, so that a file may come from anybody; a
+    secret key and a server's keys are to be your own.
 
     Raises `FormatError` for a file that is damaged or none of Sudare's, `PlanError` where a plan is missing,
     `KeyMismatchError` for objects of another plan, `OutOfMemoryError` for what does not fit into memory,
@@ -228,6 +231,14 @@ def _plan_of(home: Any, what: str) -> Plan:
     return plan
 
 
+def _of_fit(home: Any) -> Any:
+    """The plan of a fit, if it or what has it is given."""
+    from .learn._layout import Plan
+
+    plan = home if isinstance(home, Plan) else getattr(home, "plan", None)
+    return plan if isinstance(plan, Plan) else None
+
+
 def _client(data: Source, home: Any, threads: int) -> Any:
     from ._models import ModelClient, ModelPlan
     from ._session import Client
@@ -235,12 +246,20 @@ def _client(data: Source, home: Any, threads: int) -> Any:
     of_model = home if isinstance(home, ModelPlan) else getattr(home, "plan", None)
     if isinstance(of_model, ModelPlan):
         return ModelClient.from_secret_bytes(of_model, data, threads=threads)
+    if (fit := _of_fit(home)) is not None:
+        from .learn import _owner as learning
+
+        return learning.Client.from_secret_bytes(fit, data, threads=threads)
     return Client.from_secret_bytes(_plan_of(home, "a secret key"), data, threads=threads)
 
 
 def _public(data: bytes, home: Any, threads: int) -> Any:
     from ._session import PublicClient
 
+    if (fit := _of_fit(home)) is not None:
+        from .learn import _owner as learning
+
+        return learning.PublicClient(fit, data, threads=threads)
     return PublicClient(_plan_of(home, "a public key"), data, threads=threads)
 
 
@@ -252,7 +271,9 @@ def _server(data: bytes, home: Any, threads: int) -> Any:
         return ModelServer.from_bytes(home, data, threads=threads)
     if isinstance(home, ModelPlan):
         raise PlanError("a server's keys belong to a model with its weights: sudare.load(file, model)")
-    return Server.from_bytes(_plan_of(home, "a server's keys"), data, threads)
+    fit = _of_fit(home)
+    plan = _plan_of(home, "a server's keys") if fit is None else fit.product
+    return Server.from_bytes(plan, data, threads)
 
 
 def _encrypted(data: bytes, home: Any, threads: int) -> Any:
@@ -265,6 +286,10 @@ def _encrypted(data: bytes, home: Any, threads: int) -> Any:
         return ModelAnswer.from_bytes(home.plan, data)
     if isinstance(home, (ModelPlan, CompiledModel)):
         raise PlanError("a model's server reads requests, and its client answers: sudare.load(file, server)")
+    if (fit := _of_fit(home)) is not None:
+        from .learn import _owner, _rows
+
+        return (_rows.Answer if isinstance(home, _owner.Client) else _rows.Rows).from_bytes(fit, data)
     found = Encrypted.from_bytes(_plan_of(home, "an encrypted value"), data)
     return Encrypted(found._core, found._plan, getattr(home, "_home", None), found._dropped)
 

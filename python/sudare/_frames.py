@@ -19,6 +19,11 @@ def is_frame(values: Any) -> bool:
     return all(hasattr(values, has) for has in ("columns", "__array__", "__getitem__"))
 
 
+def is_series(values: Any) -> bool:
+    """Whether it is one column of a table."""
+    return all(hasattr(values, has) for has in ("__array__", "to_frame", "dtype"))
+
+
 def names(values: Any) -> list[str] | None:
     """The names of a frame's columns, if all are text."""
     columns = list(values.columns) if is_frame(values) else []

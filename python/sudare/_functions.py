@@ -261,9 +261,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 
 @overload
-def table(
-    shape: tuple[int, int], *, max_abs: Any = 1.0, security: int = 128, release: Release | None = None
-) -> Plan: ...
+def table(shape: Any, *, max_abs: Any = 1.0, security: int = 128, release: Release | None = None) -> Plan: ...
 
 
 @overload
@@ -296,10 +294,10 @@ def table(
     [2, 4, 1]
 
     With a shape in place of x it is the plan for a table of real numbers of which a server will find
-    statistics without seeing a value, `table(shape)`, rows and columns. `max_abs` bounds the absolute
-    values, one number or one for each column; it is public, so choose it from what a column can be, not
-    from the data. Errors are in proportion to it, for each column to its own: `Plan.errors` tells them
-    beforehand, the means' in the first row and the covariances' under it. A `release` declares how many
+    statistics without seeing a value, `table(shape)`, rows and columns, or `table(frame)`. `max_abs` bounds
+    the absolute values, one number or one for each column; it is public, so choose it from what a column can
+    be, not from the data. Errors are in proportion to it, for each column to its own: `Plan.errors` tells
+    them beforehand, the means' in the first row and the covariances' under it. A `release` declares how many
     results will be shown to others.
 
     Raises `ShapeError` unless there are two sides, or for another number of bounds; `InputError` for a

@@ -16,6 +16,7 @@ from ._errors import FormatError, InputError, ShapeError
 from ._files import Travels
 from ._plan import Plan
 from ._release import Release, declared
+from ._spec import is_data
 from ._values import array, count
 
 __all__ = ["Moments", "planned"]
@@ -249,8 +250,9 @@ def warn_of_columns(plan: Plan, values: Floats) -> None:
         )
 
 
-def planned(shape: tuple[int, int], *, max_abs: Any, security: int, release: Release | None) -> Plan:
+def planned(shape: Any, *, max_abs: Any, security: int, release: Release | None) -> Plan:
     """The plan for a table's statistics: see `sudare.table`."""
+    shape = array(shape).shape if is_data(shape) else shape
     if len(shape) != 2:
         raise ShapeError(f"a table has rows and columns, not the shape {tuple(shape)}")
     rows, columns = (count(side, "a side of the table") for side in shape)

@@ -10,7 +10,7 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from ._errors import InputError, ShapeError
-from ._frames import is_frame
+from ._frames import is_frame, is_series
 from ._values import array, real
 
 __all__ = ["Spec", "spec"]
@@ -36,8 +36,10 @@ class Spec:
     def __post_init__(self) -> None:
         given = self.shape[1:] if self.any_rows else self.shape
         if len(self.shape) not in (1, 2) or any(side is None or side < 1 for side in given):
+            # Of many numbers somebody means data, which no message shows.
+            found = self.shape if len(self.shape) <= 3 else f"{len(self.shape)} numbers"
             raise ShapeError(
-                f"a shape is rows and columns, or a length, each at least 1, not {self.shape}; "
+                f"a shape is rows and columns, or a length, each at least 1, not {found}; "
                 "None is any number of rows: (None, 30)"
             )
         if self.any_rows and self.plain:
@@ -71,7 +73,7 @@ def spec(
 
     `shape` is what NumPy calls shape, `max_abs` a bound on the absolute values (1): the tighter, the
     cheaper. `(None, 30)` is any number of rows of 30 elements, for a function that computes each by itself:
-    see `plan`. In place of a shape, an array or data frame gives its own, and with `max_abs="data"` its
+    see `plan`. In place of a shape, an array, frame or series gives its own, and with `max_abs="data"` its
     bound, which everybody who has the plan then knows. A `plain` matrix is known to the server, which
     computes with it as it is. With an integer `dtype` the product is exact.
 
@@ -83,6 +85,11 @@ def spec(
     >>> spec((16, 16), max_abs=1023, dtype=int)
     Spec(shape=(16, 16), max_abs=1023, plain=False, integer=True)
     """
+    if np.ndim(max_abs):
+        raise InputError(
+            "max_abs is one number for all columns; divide each column by its own bound, X / bounds, or take "
+            "sudare.table, which has a bound for each"
+        )
     if is_data(shape):
         shape, max_abs = _of_data(array(shape), max_abs)
     kind = np.dtype(dtype).kind
@@ -94,7 +101,7 @@ def spec(
         given = (shape,) if shape is None or isinstance(shape, SupportsIndex) else tuple(shape)
         sides = tuple(side if side is None else operator.index(side) for side in given)
     except TypeError:
-        raise ShapeError(f"a shape is rows and columns, or a length, not {shape!r}") from None
+        raise ShapeError(f"a shape is rows and columns, or a length, not {type(shape).__name__}") from None
     integer, bound = kind != "f", real(max_abs, "max_abs")
     # Bounds of integers stay exact beyond 2^53.
     return Spec(sides, int(max_abs) if integer and bound.is_integer() else bound, bool(plain), integer)
@@ -103,7 +110,7 @@ def spec(
 def is_data(given: Any) -> bool:
     """Whether it is an array, and no shape."""
     rows = isinstance(given, list) and bool(given) and isinstance(given[0], (list, tuple, np.ndarray))
-    return rows or is_frame(given) or (isinstance(given, np.ndarray) and given.ndim > 0)
+    return rows or is_frame(given) or is_series(given) or (isinstance(given, np.ndarray) and given.ndim > 0)
 
 
 def _of_data(values: Any, max_abs: Any) -> tuple[Any, Any]:

@@ -254,6 +254,27 @@ def test_two_machines(wine: Fit) -> None:
         learn.Client(plan).decrypt(answer)
 
 
+@pytest.mark.parametrize("each", [True, False])
+def test_load_reads_what_save_wrote(each: bool, tmp_path: Path) -> None:
+    """`sudare.load` reads all files of a fit, of rows that are encrypted once or with their classes."""
+    x = np.random.default_rng(43).normal(size=(30, 3))
+    y = (x.sum(axis=1) > 0).astype(int)
+    estimator: Any = learn.GaussianNB() if each else learn.LinearDiscriminantAnalysis()
+    client = learn.Client(estimator.plan(x.shape, max_abs=5, classes=[0, 1]))
+    things = {"plan": client.plan, "key": client, "public": client.public(), "keys": client.server()}
+    for name, thing in things.items():
+        thing.save(tmp_path / name)
+    plan = sd.load(tmp_path / "plan")
+    server, public = sd.load(tmp_path / "keys", plan), sd.load(tmp_path / "public", plan)
+    public.encrypt(x, y).save(tmp_path / "rows")
+    sd.load(tmp_path / "rows", plan).bind(server).moments().save(tmp_path / "answer")
+    again = sd.load(tmp_path / "key", plan)
+    assert isinstance(again, learn.Client)
+    assert isinstance(public, learn.PublicClient)
+    found = estimator.fit(again.decrypt(sd.load(tmp_path / "answer", again)))
+    assert (found.predict(x) == estimator.fit(x, y).predict(x)).all()
+
+
 def test_hospitals_add_up(diabetes: Fit) -> None:
     x, y = diabetes[2:]
     halves = [encrypted(learn.Ridge(), x[part], y[part]) for part in (slice(0, 200), slice(200, None))]
@@ -307,8 +328,14 @@ def test_what_is_refused(diabetes: Fit, wine: Fit) -> None:
         learn.Ridge().fit(rows, y)
     with pytest.raises(sd.InputError, match="target_max_abs"):
         learn.Ridge().plan(x.shape, max_abs=300)
-    with pytest.raises(sd.InputError, match="classes"):
+    with pytest.raises(sd.InputError, match=r"a regressor needs target_max_abs=, the largest \|y\|"):
+        learn.LinearRegression().plan(x.shape, max_abs=300)
+    with pytest.raises(sd.InputError, match=r"a classifier has no target_max_abs, .*leave it out"):
+        learn.GaussianNB().plan(x.shape, max_abs=300, target_max_abs=1, classes=[0, 1])
+    with pytest.raises(sd.InputError, match="a classifier needs classes=, the labels"):
         learn.GaussianNB().plan(x.shape, max_abs=300)
+    with pytest.raises(sd.InputError, match=r"a regressor has no classes, .*leave them out"):
+        learn.Ridge().plan(x.shape, max_abs=300, target_max_abs=1, classes=[0, 1])
     for classes in ([1], [1, 1], [1, "a"], [None, 2]):
         with pytest.raises(sd.InputError, match="classes are"):
             learn.GaussianNB().plan(x.shape, max_abs=300, classes=classes)
@@ -423,12 +450,36 @@ def test_names_of_columns(diabetes: Fit) -> None:
     pandas = pytest.importorskip("pandas")
     x, y = diabetes[2:]
     frame = pandas.DataFrame(x, columns=[f"c{j}" for j in range(10)])
-    diabetes[0].encrypt(frame, y)
-    model = diabetes[0].decrypt(learn.Ridge().fit(diabetes[1]))
+    client = learn.Client.from_secret_bytes(diabetes[0].plan, diabetes[0].secret_bytes())
+    client.encrypt(frame, y)
+    model = client.decrypt(learn.Ridge().fit(diabetes[1]))
     assert model.feature_names_in_.tolist() == list(frame.columns)
     assert np.allclose(model.predict(frame), learn.Ridge().fit(frame, y).predict(frame), atol=1e-3)
     with pytest.raises(sd.ShapeError, match="Feature names unseen at fit time"):
         model.predict(frame.rename(columns={"c1": "other"}))
+
+
+def test_frames_have_the_columns_of_the_first(diabetes: Fit) -> None:
+    """A frame with two columns swapped is refused where it is encrypted, by others who encrypt too."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.ones((5, 2)), columns=["age", "height"])
+    swapped = frame[["height", "age"]]
+    of_frame = learn.StandardScaler().plan(frame)
+    assert of_frame.shape == (5, 2)
+    assert "height" not in of_frame.to_json()
+    assert [spec.shape for spec in sd.table(frame).inputs.values()] == [(5, 2)]
+    of_shape = learn.Plan.from_json(of_frame.to_json())
+    for plan in (of_frame, of_shape):
+        client = learn.Client(plan)
+        client.encrypt(frame)
+        client.encrypt(frame.to_numpy())
+        public = learn.PublicClient(plan, client.public().to_bytes())
+        public.encrypt(frame)
+        for use in (client.encrypt, public.encrypt):
+            with pytest.raises(sd.ShapeError, match="same order as they were in fit"):
+                use(swapped)
+    with pytest.raises(sd.ShapeError, match="Feature names"):
+        learn.Client(of_frame).encrypt(swapped)
 
 
 def test_scikit_learn_is_not_loaded() -> None:

@@ -157,6 +157,19 @@ def test_threads(value: Any) -> None:
             refused()
 
 
+def test_a_shape_that_is_data_is_not_shown() -> None:
+    for given in ((1457.88, 2.0, 3.5), [1457, 88, 12, 7], "1457"):
+        with pytest.raises(sd.ShapeError) as refused:
+            sd.spec(given)
+        assert "1457" not in str(refused.value)
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    for series in (pandas.Series([1457.88, 2.0]), polars.Series([1457.88, 2.0])):
+        assert sd.spec(series, max_abs=2000).shape == (2,)
+        with pytest.raises(sd.InputError, match="over max_abs") as over:
+            sd.spec(series)
+        assert "1457" not in str(over.value)
+
+
 def test_numbers() -> None:
     wrong: list[Any] = ["1", b"1", [1.0], True, 1j, np.array([1.0]), 10**400]
     for value in wrong:
@@ -178,6 +191,8 @@ def test_numbers() -> None:
     for shape in ((2.5, 2), "22", (2, "2"), (2, -2), (), (0,), (1, 2, 3), 2.0):
         with pytest.raises(sd.ShapeError):
             sd.spec(shape)
+    with pytest.raises(sd.InputError, match=r"X / bounds, or take sudare\.table"):
+        sd.spec((3, 2), max_abs=[1, 5])  # type: ignore[arg-type]
     with pytest.raises(sd.InputError, match="plain"):
         sd.spec((2, 2), plain="no")  # type: ignore[arg-type]
     for options in (
@@ -201,7 +216,7 @@ def test_contexts_and_tables() -> None:
             ctx.encrypt(np.eye(2), max_abs=bound)  # type: ignore[arg-type]
     for shape in ((4.5, 2), (-4, 2), ("4", 2)):
         with pytest.raises(sd.InputError):
-            sd.table(shape)  # type: ignore[arg-type]
+            sd.table(shape)
     for bounds in ("1", ["1", "2"], [None, 1], [True, False]):
         with pytest.raises(sd.InputError):
             sd.table((4, 2), max_abs=bounds)

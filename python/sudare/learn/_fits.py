@@ -30,7 +30,7 @@ class FromMoments(Estimator):
 
     def plan(
         self,
-        shape: tuple[int, int],
+        shape: Any,
         *,
         max_abs: Any = 1.0,
         target_max_abs: Any = None,
@@ -38,21 +38,32 @@ class FromMoments(Estimator):
         security: int = 128,
         release: Release | None = None,
     ) -> Plan:
-        """The plan of a fit on an encrypted table of `shape` rows and features.
+        """The plan of a fit on an encrypted table of `shape` rows and features, or of a table's own shape.
 
         Everything here is public, and is chosen from what values can be, not from the data. `max_abs` bounds
         the features, one number or one for each. A regression has `target_max_abs`, one number, or one for
         each of several targets; a classification has its `classes`, whole numbers or text. `release` declares
-        how many fits will be shown to others.
+        how many fits will be shown to others. The names of a frame's columns stay on this machine: its
+        client refuses frames with others.
 
         Raises `InputError` for bounds or classes that are missing or none, `ShapeError` for another number of
         them, `PlanError` if no parameters hold such a table.
         """
         kind = self._kind
         if (target_max_abs is None) == (kind == "regressor"):
-            raise InputError(f"target_max_abs, a bound for y, belongs to regressions; this is a {kind}")
+            wanted = (
+                "needs target_max_abs=, the largest |y| there can be"
+                if target_max_abs is None
+                else ("has no target_max_abs, which belongs to regressions; leave it out")
+            )
+            raise InputError(f"a {kind} {wanted}")
         if (classes is None) == (kind == "classifier"):
-            raise InputError(f"classes, the labels that y can have, belong to classifiers; this is a {kind}")
+            wanted = (
+                "needs classes=, the labels that y can have"
+                if classes is None
+                else ("has no classes, which belong to classifiers; leave them out")
+            )
+            raise InputError(f"a {kind} {wanted}")
         return planned(shape, max_abs, target_max_abs, classes, self._common, security, release)
 
     def fit(self: Self, X: Any, y: Any = None) -> Self:

@@ -11,12 +11,12 @@ import numpy as np
 from .._array import Floats
 from .._errors import FormatError, InputError, PlanError, ShapeError
 from .._files import Travels
-from .._frames import place
+from .._frames import names, place
 from .._moments import Moments
 from .._plan import Plan as ProductPlan
 from .._plan import plan
 from .._release import Release
-from .._spec import spec
+from .._spec import is_data, spec
 from .._values import array, count
 from ._base import labels, numbers, table
 from ._sums import Groups, of_one_hot, of_sums
@@ -57,6 +57,8 @@ class Plan(Travels):
         self._product, self._max_abs = product, max_abs
         self._targets, self._vector = targets, vector
         self._classes, self._common = classes, common
+        # Of the frame that it was made for, and not in its text.
+        self._features: list[str] | None = None
 
     @property
     def product(self) -> ProductPlan:
@@ -258,7 +260,7 @@ def _bounds(given: Any, name: str, columns: int | None) -> tuple[float, ...]:
 
 
 def planned(
-    shape: tuple[int, int],
+    shape: Any,
     max_abs: Any,
     target_max_abs: Any,
     classes: Sequence[Any] | None,
@@ -267,6 +269,8 @@ def planned(
     release: Release | None,
 ) -> Plan:
     """The plan of a fit; see `FromMoments.plan`."""
+    named = names(shape)
+    shape = array(shape).shape if is_data(shape) else shape
     if len(shape) != 2:
         raise ShapeError(f"a table has rows and features, not the shape {tuple(shape)}")
     rows, features = (count(side, "a side of the table") for side in shape)
@@ -291,7 +295,9 @@ def planned(
                 raise
         else:
             break
-    return Plan(product, bounds, targets, np.ndim(target_max_abs) == 0 and bool(targets), known, common)
+    made = Plan(product, bounds, targets, np.ndim(target_max_abs) == 0 and bool(targets), known, common)
+    made._features = named
+    return made
 
 
 def gram(rows: Any) -> Any:

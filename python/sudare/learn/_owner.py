@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from .._errors import UnsupportedError
 from .._files import Source, Travels
-from .._frames import names
+from .._frames import names, require_names
 from .._keys import SecretHolder
 from ._base import Estimator
 from ._layout import Plan
@@ -34,7 +34,7 @@ class Client(SecretHolder[_core.Client]):
 
     def _setup(self, plan: Plan, client: ProductClient) -> None:
         self._plan, self._client, self._core = plan, client, client._core
-        self._features: list[str] | None = None
+        self._features = plan._features
 
     @classmethod
     def from_secret_bytes(cls, plan: Plan, data: Source, *, threads: int = 0) -> Client:
@@ -69,11 +69,13 @@ class Client(SecretHolder[_core.Client]):
     def encrypt(self, X: Any, y: Any = None) -> Rows:
         """Encrypt rows and their targets, numbers or labels as planned. A frame's column names stay here.
 
-        Raises `ShapeError` for other shapes than the plan's, `InputError` for values that are not finite or
-        over their bounds and for labels that are not planned.
+        Raises `ShapeError` for other shapes than the plan's, and for a frame whose columns have other names
+        or another order than those of the plan's frame, or of the first that was encrypted; `InputError` for
+        values that are not finite or over their bounds and for labels that are not planned.
         """
+        require_names(self._features, X)
         found = _encrypted(self._client, self._plan, X, y)
-        self._features = names(X) or self._features
+        self._features = self._features or names(X)
         return found
 
     def decrypt(self, x: Any, *, release: bool = False, private: bool = False) -> Any:
@@ -111,6 +113,7 @@ class PublicClient(Travels):
         from .._session import PublicClient as ProductClient
 
         self._plan, self._client = plan, ProductClient(plan.product, public, threads=threads)
+        self._features = plan._features
 
     @property
     def plan(self) -> Plan:
@@ -119,7 +122,10 @@ class PublicClient(Travels):
 
     def encrypt(self, X: Any, y: Any = None) -> Rows:
         """Encrypt rows and their targets; takes and raises what `Client.encrypt` does."""
-        return _encrypted(self._client, self._plan, X, y)
+        require_names(self._features, X)
+        found = _encrypted(self._client, self._plan, X, y)
+        self._features = self._features or names(X)
+        return found
 
     def to_bytes(self) -> bytes:
         """The public key, as it travels."""
