@@ -99,8 +99,17 @@ pub fn reset_peak_rss() {
 
 /// Peak of the resident set in MB (10^6 bytes) since the start or the last reset.
 pub fn peak_rss_mb() -> Option<f64> {
+    status_mb("VmHWM:")
+}
+
+/// The resident set in MB (10^6 bytes).
+pub fn resident_mb() -> Option<f64> {
+    status_mb("VmRSS:")
+}
+
+fn status_mb(field: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|l| l.strip_prefix(field))?;
     line.split_whitespace().next()?.parse::<f64>().ok().map(|kib| kib * 1024.0 / 1e6)
 }
 

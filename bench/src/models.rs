@@ -3,13 +3,18 @@
 use crate::Outcome;
 use crate::limits::Line;
 use crate::lines::Lines;
-use crate::machine::{Machine, peak_rss_mb, reset_peak_rss};
-use crate::timing::{Budget, Clock, Clocks};
+use crate::machine::{Machine, cpu_time, peak_rss_mb, reset_peak_rss, resident_mb};
+use crate::timing::{Budget, Clock, Clocks, Samples};
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 use sudare_models::forest::{self, Forest, Node};
-use sudare_models::{Answer, Client, Dense, Function, Goal, Label, Model, ModelError, Network, Server, Shared};
+use sudare_models::{
+    Answer, Client, Dense, Function, Goal, Keys, Label, Model, ModelError, Network, NetworkOrForest, Request, Shared,
+    either,
+};
 use sudare_plan::CostModel;
 use sudare_ring::Threads;
 use sudare_ring::threads::map_jobs;
@@ -49,6 +54,9 @@ pub struct Options {
     /// Bound on what encryption adds to an answer of it.
     #[arg(long, default_value_t = 1e-2)]
     error: f64,
+    /// A folder with a model, keys and requests, of which this process is the server.
+    #[arg(long, hide = true)]
+    serve: Option<PathBuf>,
 }
 
 /// A chain of dense layers with random weights.
@@ -66,7 +74,7 @@ fn dense(random: &mut Random, sizes: &[usize], function: &Function) -> Outcome<N
 /// A model, and the examples that its server reads.
 struct Case {
     name: String,
-    model: Model,
+    model: NetworkOrForest<Model, forest::Model>,
     /// A request each.
     requests: Vec<Vec<f64>>,
     /// The right label of each request of one example, where it is known.
@@ -76,7 +84,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(name: &str, model: Model, examples: Vec<f64>) -> Self {
+    fn new(name: &str, model: NetworkOrForest<Model, forest::Model>, examples: Vec<f64>) -> Self {
         Self { name: name.to_owned(), model, requests: vec![examples], labels: Vec::new(), clear: Vec::new() }
     }
 }
@@ -100,7 +108,7 @@ fn built_in(prices: &CostModel) -> Outcome<Vec<Case>> {
         let goal = Goal { batch, degree, label: Label::Numbers, error: 1e-2, ..Goal::default() };
         let price = |work: &Work, log_n: u32| prices.price(work, log_n, 1);
         let model = Model::compile(&network, &examples[..CALIBRATED * sizes[0]], &goal, &price)?;
-        out.push(Case::new(name, model, examples[..sizes[0] * batch].to_vec()));
+        out.push(Case::new(name, NetworkOrForest::Network(model), examples[..sizes[0] * batch].to_vec()));
     }
     Ok(out)
 }
@@ -112,7 +120,7 @@ fn from_file(path: &PathBuf, batch: usize) -> Outcome<Case> {
     let bound = 0.5 * figures.input_bound / figures.margin;
     let factor = |i: usize| figures.factors.get(i % inputs).map_or(1.0, |f| *f);
     let examples = Random(28).units(inputs * batch).iter().enumerate().map(|(i, x)| x * bound * factor(i)).collect();
-    Ok(Case::new("the model of a file", model, examples))
+    Ok(Case::new("the model of a file", NetworkOrForest::Network(model), examples))
 }
 
 /// Images with labels, as `bench/train_models.py` writes them.
@@ -178,29 +186,13 @@ fn from_onnx(path: &Path, options: &Options, (threads, prices): (&Threads, &Cost
     let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let encrypted = options.encrypted.min(tested);
     let requests = images.test.chunks(inputs).take(encrypted).map(<[f64]>::to_vec).collect();
-    Ok(Case { name, model, requests, labels: images.labels[..encrypted].to_vec(), clear })
-}
-
-/// Runs a server again and again, and looks at its answers.
-fn repeated(
-    budget: Budget,
-    (wanted, promised): (&[f64], f64),
-    run: impl Fn() -> Outcome<Answer>,
-    read: impl Fn(&Answer) -> Outcome<Vec<f64>>,
-) -> Outcome<(Clocks, Option<String>)> {
-    let (mut clocks, mut wrong) = (Clocks::default(), None);
-    let begun = Instant::now();
-    while clocks.wall.0.len() < budget.least || begun.elapsed().as_secs_f64() < budget.seconds {
-        let clock = Clock::start();
-        let answer = run()?;
-        clock.stop(1000, &mut clocks);
-        let found = read(&answer)?;
-        let close = found.iter().zip(wanted).all(|(a, b)| (a - b).abs() <= promised);
-        if found.len() != wanted.len() || !close {
-            wrong = Some(format!("not {} answers within the promised {promised:.1e}", wanted.len()));
-        }
-    }
-    Ok((clocks, wrong))
+    Ok(Case {
+        name,
+        model: NetworkOrForest::Network(model),
+        requests,
+        labels: images.labels[..encrypted].to_vec(),
+        clear,
+    })
 }
 
 /// A tree of so many steps whose thresholds are multiples of 1/16; `full`, or about a third of it, as trees that were fitted are.
@@ -220,122 +212,247 @@ fn tree(random: &mut Random, (features, outputs): (usize, usize), (depth, full):
 }
 
 /// Forests of 50 trees of depth 6 over 30 features: one row, and as many as a ciphertext has room for.
-fn forests(budget: Budget, threads: &Threads, machine: &Machine, prices: &CostModel) -> Outcome<Vec<Line>> {
+fn forests(prices: &CostModel) -> Outcome<Vec<Case>> {
     let mut random = Random(50);
-    let mut lines = Vec::new();
     let price = |work: &Work, log_n: u32| prices.price(work, log_n, 1);
-    let cases = [
+    let kinds = [
         (false, ["forest 50 × 6, one row", "forest 50 × 6, a full request"]),
         (true, ["forest 50 × 6 of 64 leaves, one row", "forest 50 × 6 of 64 leaves, a full request"]),
     ];
-    for (full, names) in cases {
+    let mut out = Vec::new();
+    for (full, names) in kinds {
         let trees = (0..50).map(|_| tree(&mut random, (30, 2), (6, full))).collect();
         let forest = Forest::new(30, true, vec![0.0; 2], trees)?;
         let rows = random.units(30 * 64);
         let model = forest::Model::compile(&forest, &rows, &Goal::default(), &price)?;
-        let plan = model.plan();
-        let client = forest::Client::new(plan)?;
-        let keys = threads.run(|| client.eval_keys())?;
-        let (key_bytes, stored) = (keys.bytes() as f64, plan.stores());
-        reset_peak_rss();
-        let server = threads.run(|| forest::Server::new(&model, keys, stored))?;
-        for (title, count) in names.into_iter().zip([1, plan.figures().rows]) {
-            let rows: Vec<f64> = rows.iter().copied().cycle().take(30 * count).collect();
-            let request = threads.run(|| client.encrypt(&rows))?;
-            let wanted = rows.chunks(30).map(|x| model.clear(x)).collect::<Result<Vec<_>, _>>()?.concat();
-            let run = || Ok(threads.run(|| server.run(&request, &|_, _| ()))?);
-            let (clocks, mut wrong) =
-                repeated(budget, (&wanted, plan.figures().error), run, |answer| Ok(client.decrypt(answer)?))?;
-            let found = client.decrypt(&run()?)?;
-            if plan.labels(&found) != plan.labels(&wanted) {
-                wrong = Some("other labels".into());
-            }
-            let figures = plan.figures();
-            let predicted = figures.seconds + if stored { 0.0 } else { figures.encoding };
-            let median = |of: &crate::timing::Samples| of.median().unwrap_or_default();
-            let (wall, cpu) = (median(&clocks.wall), median(&clocks.cpu));
-            let line = Line::new(("models", title), (cpu, "s", MORE * predicted), wrong.map_or(Ok(()), Err), machine);
-            let line = line
-                .with([
-                    ("predicted_s", predicted),
-                    ("wall_s", wall),
-                    ("rows", count as f64),
-                    ("parts", figures.parts as f64),
-                    ("keys_mb", key_bytes / 1e6),
-                    ("plan_mb", plan.memory(stored) as f64 / 1e6),
-                    ("request_mb", request.to_bytes()?.len() as f64 / 1e6),
-                    ("answer_mb", run()?.to_bytes()?.len() as f64 / 1e6),
-                    ("log_n", f64::from(figures.log_n)),
-                ])
-                .with(peak_rss_mb().map(|peak| ("peak_mb", peak)))
-                .of(clocks.cpu);
-            lines.push(line);
+        let full = model.plan().figures().rows;
+        for (name, count) in names.into_iter().zip([1, full]) {
+            out.push(Case::new(name, NetworkOrForest::Forest(model.clone()), rows[..30 * count].to_vec()));
         }
     }
-    Ok(lines)
+    Ok(out)
 }
 
-/// Measures a model's server, request by request.
-fn measure(case: &Case, budget: Budget, threads: &Threads, machine: &Machine) -> Outcome<Line> {
-    let Case { name, model, requests, labels, clear } = case;
-    let (plan, inputs) = (model.plan(), model.plan().inputs());
-    let client = Client::new(plan)?;
-    let keys = threads.run(|| client.eval_keys())?;
-    let (key_bytes, stored) = (keys.bytes() as f64, plan.stores());
+/// What a process that held a model, keys and requests, and no secret, found.
+#[derive(Debug, Serialize, Deserialize)]
+struct Served {
+    /// Milliseconds of processor and of the clock on the wall, request by request.
+    cpu: Vec<f64>,
+    wall: Vec<f64>,
+    /// Megabytes that it held before it had read anything, with model and keys, and at most while it computed.
+    empty_mb: f64,
+    loaded_mb: f64,
+    peak_mb: f64,
+}
+
+/// The files by which a client's process and a server's tell each other what they have to; they end with it.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Folder {
+    fn new() -> Outcome<Self> {
+        let path = std::env::temp_dir().join(format!("sudare-bench-models-{}", std::process::id()));
+        std::fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+
+    fn read(path: &Path, name: &str) -> Outcome<Vec<u8>> {
+        Ok(std::fs::read(path.join(name))?)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Outcome<()> {
+        Ok(std::fs::write(self.0.join(name), bytes)?)
+    }
+}
+
+/// A server's process: runs each request of a folder, and again for as long as the budget says.
+fn serve(folder: &Path, budget: Budget, threads: &Threads) -> Outcome<()> {
+    let megabytes = || resident_mb().ok_or("the system does not tell how much memory a process has");
+    let empty_mb = megabytes()?;
+    let model = NetworkOrForest::from_bytes(&Folder::read(folder, "model")?)?;
+    let server = threads.run(|| -> Outcome<_> {
+        let keys = Folder::read(folder, "keys")?;
+        let keys = either!(&model, model => Keys::from_bytes(model.plan(), &keys)?);
+        let stored = either!(&model, model => model.plan().stores());
+        Ok(model.server(keys, stored)?)
+    })?;
+    let requests = (0..).map_while(|i| Folder::read(folder, &format!("request-{i}")).ok());
+    let read = |bytes: Vec<u8>| either!(&model, model => Request::from_bytes(model.plan(), &bytes));
+    let requests = requests.map(read).collect::<Result<Vec<_>, _>>()?;
     reset_peak_rss();
-    let server = threads.run(|| Server::new(model, keys, stored))?;
-    let (mut clocks, mut wrong, mut worst) = (Clocks::default(), None, 0f64);
-    let (mut right, mut same) = (0, 0);
+    let (mut clocks, loaded_mb) = (Clocks::default(), megabytes()?);
     let begun = Instant::now();
     let mut number = 0;
-    while number < requests.len() || number < budget.least || begun.elapsed().as_secs_f64() < budget.seconds {
-        let examples = &requests[number % requests.len()];
-        let wanted: Vec<f64> =
-            examples.chunks(inputs).map(|x| model.polynomial(x)).collect::<Result<Vec<_>, _>>()?.concat();
-        let request = threads.run(|| client.encrypt(examples))?;
+    while number < requests.len().max(budget.least) || begun.elapsed().as_secs_f64() < budget.seconds {
+        let request = &requests[number % requests.len()];
         let clock = Clock::start();
-        let answer = threads.run(|| server.run(&request, &|_, _| ()))?;
-        clock.stop(1000, &mut clocks);
-        let found = threads.run(|| client.decrypt(&answer))?;
-        let promised = plan.figures().error;
-        let away = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        worst = worst.max(away);
-        if found.len() != wanted.len() || away > promised || away.is_nan() {
-            wrong = Some(format!("not {} answers within the promised {promised:.1e}", wanted.len()));
-        }
-        if let Some(label) = labels.get(number) {
-            let found = Label::Argmax.of(&found);
-            right += usize::from(found == Some(*label));
-            same += usize::from(found == Label::Argmax.of(&model.clear(examples)?));
+        let answer = threads.run(|| either!(&server, server => server.run(request, &|_, _| ())))?;
+        clock.stop(1, &mut clocks);
+        if number < requests.len() {
+            std::fs::write(folder.join(format!("answer-{number}")), answer.to_bytes()?)?;
         }
         number += 1;
     }
-    let figures = plan.figures();
-    let lots = (requests[0].len() / inputs).div_ceil(figures.images) as f64;
-    let predicted = lots * (figures.seconds + if stored { 0.0 } else { figures.encoding });
-    let median = |of: &crate::timing::Samples| of.median().unwrap_or_default();
-    let (wall, cpu) = (median(&clocks.wall), median(&clocks.cpu));
-    let line = Line::new(("models", name), (cpu, "s", MORE * predicted), wrong.map_or(Ok(()), Err), machine);
-    let judged = labels.len() as f64;
+    let peak_mb = peak_rss_mb().ok_or("the system does not tell how much memory a process had")?;
+    let served = Served { cpu: clocks.cpu.0, wall: clocks.wall.0, empty_mb, loaded_mb, peak_mb };
+    println!("{}", serde_json::to_string(&served)?);
+    Ok(())
+}
+
+/// What a case's answers were like.
+struct Judged {
+    wrong: Option<String>,
+    worst: f64,
+    right: usize,
+    same: usize,
+}
+
+/// Decrypts the answers of a server.
+fn judged(case: &Case, folder: &Path, decrypt: &dyn Fn(&[u8]) -> Outcome<Vec<f64>>) -> Outcome<Judged> {
+    let mut out = Judged { wrong: None, worst: 0.0, right: 0, same: 0 };
+    for (number, examples) in case.requests.iter().enumerate() {
+        let found = decrypt(&Folder::read(folder, &format!("answer-{number}"))?)?;
+        let (wanted, promised) = match &case.model {
+            NetworkOrForest::Network(model) => {
+                let rows = examples.chunks(model.plan().inputs());
+                let wanted = rows.map(|x| model.polynomial(x)).collect::<Result<Vec<_>, _>>()?.concat();
+                (wanted, model.plan().figures().error)
+            }
+            NetworkOrForest::Forest(model) => {
+                let rows = examples.chunks(model.plan().figures().inputs);
+                let wanted = rows.map(|x| model.clear(x)).collect::<Result<Vec<_>, _>>()?.concat();
+                if model.plan().labels(&found) != model.plan().labels(&wanted) {
+                    out.wrong = Some("other labels".into());
+                }
+                (wanted, model.plan().figures().error)
+            }
+        };
+        let away = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        out.worst = out.worst.max(away);
+        if found.len() != wanted.len() || away > promised || away.is_nan() {
+            out.wrong = Some(format!("not {} answers within the promised {promised:.1e}", wanted.len()));
+        }
+        if let (Some(label), NetworkOrForest::Network(model)) = (case.labels.get(number), &case.model) {
+            let found = Label::Argmax.of(&found);
+            out.right += usize::from(found == Some(*label));
+            out.same += usize::from(found == Label::Argmax.of(&model.clear(examples)?));
+        }
+    }
+    Ok(out)
+}
+
+/// Measures a model's server, in a process of its own.
+fn measure(case: &Case, budget: Budget, threads: &Threads, machine: &Machine) -> Outcome<Line> {
+    let folder = Folder::new()?;
+    let path = folder.0.as_path();
+    folder.write("model", &either!(&case.model, model => model.to_bytes())?)?;
+    // A client of either kind: what is different is how it decrypts.
+    let client = match &case.model {
+        NetworkOrForest::Network(model) => NetworkOrForest::Network(Client::new(model.plan())?),
+        NetworkOrForest::Forest(model) => NetworkOrForest::Forest(forest::Client::new(model.plan())?),
+    };
+    threads.run(|| folder.write("keys", &either!(&client, client => client.eval_keys())?.to_bytes()?))?;
+    let mut request_mb = 0.0;
+    for (number, examples) in case.requests.iter().enumerate() {
+        let request = threads.run(|| either!(&client, client => client.encrypt(examples)))?.to_bytes()?;
+        request_mb = request.len() as f64 / 1e6;
+        folder.write(&format!("request-{number}"), &request)?;
+    }
+    let mut child = Command::new(std::env::current_exe()?);
+    child.args(["--seconds", &budget.seconds.to_string(), "--least", &budget.least.to_string()]);
+    child.args(["--threads", &threads.count().to_string(), "models", "--serve"]).arg(path);
+    let told = child.stderr(Stdio::inherit()).output()?;
+    if !told.status.success() {
+        return Err(format!("the process of the server: {}", told.status).into());
+    }
+    let served: Served = serde_json::from_slice(&told.stdout)?;
+    let decrypt = |bytes: &[u8]| -> Outcome<Vec<f64>> {
+        Ok(match (&client, &case.model) {
+            (NetworkOrForest::Network(client), NetworkOrForest::Network(model)) => {
+                threads.run(|| client.decrypt(&Answer::from_bytes(model.plan(), bytes)?))?
+            }
+            (NetworkOrForest::Forest(client), NetworkOrForest::Forest(model)) => {
+                threads.run(|| client.decrypt(&Answer::from_bytes(model.plan(), bytes)?))?
+            }
+            _ => return Err("a client of another kind".into()),
+        })
+    };
+    let Judged { mut wrong, worst, right, same } = judged(case, path, &decrypt)?;
+    let (stored, key_bytes) = either!(&case.model, model => (model.plan().stores(), model.plan().key_bytes()));
+    let plan_mb = either!(&case.model, model => model.plan().memory(stored)) as f64 / 1e6;
+    let taken_mb = served.peak_mb - served.empty_mb;
+    if taken_mb > plan_mb {
+        wrong = Some(format!("{taken_mb:.0} MB of memory where the plan says {plan_mb:.0}"));
+    }
+    let of_figures = match &case.model {
+        NetworkOrForest::Network(model) => {
+            let figures = model.plan().figures();
+            let lots = (case.requests[0].len() / model.plan().inputs()).div_ceil(figures.images) as f64;
+            let rlwe = &figures.params.rlwe;
+            Forecast {
+                seconds: lots * figures.seconds,
+                encoding: lots * figures.encoding,
+                more: vec![
+                    ("refreshes", figures.refreshes as f64),
+                    ("log_n", f64::from(rlwe.log_n)),
+                    ("levels", figures.input_level as f64),
+                    ("promised", figures.error),
+                ],
+            }
+        }
+        NetworkOrForest::Forest(model) => {
+            let figures = model.plan().figures();
+            Forecast {
+                seconds: figures.seconds,
+                encoding: figures.encoding,
+                more: vec![
+                    ("rows", (case.requests[0].len() / figures.inputs) as f64),
+                    ("parts", figures.parts as f64),
+                    ("log_n", f64::from(figures.log_n)),
+                    ("promised", figures.error),
+                ],
+            }
+        }
+    };
+    let encoding = if stored { 0.0 } else { of_figures.encoding };
+    let predicted = of_figures.seconds + encoding;
+    let median = |of: &[f64]| Samples(of.to_vec()).median().unwrap_or_default() / 1e3;
+    let (cpu, wall) = (median(&served.cpu), median(&served.wall));
+    let line = Line::new(("models", &case.name), (cpu, "s", MORE * predicted), wrong.map_or(Ok(()), Err), machine);
+    let count = case.labels.len() as f64;
     let of_labels =
-        [("encrypted", judged), ("encrypted_right", right as f64 / judged), ("encrypted_same", same as f64 / judged)];
+        [("encrypted", count), ("encrypted_right", right as f64 / count), ("encrypted_same", same as f64 / count)];
+    let answer_mb = Folder::read(path, "answer-0")?.len() as f64 / 1e6;
     Ok(line
         .with([
             ("predicted_s", predicted),
-            ("encoding_s", if stored { 0.0 } else { figures.encoding }),
+            ("encoding_s", encoding),
             ("wall_s", wall),
-            ("keys_mb", key_bytes / 1e6),
-            ("plan_mb", plan.memory(stored) as f64 / 1e6),
-            ("refreshes", figures.refreshes as f64),
-            ("log_n", f64::from(figures.params.rlwe.log_n)),
-            ("levels", figures.input_level as f64),
-            ("promised", figures.error),
+            ("keys_mb", key_bytes as f64 / 1e6),
+            ("request_mb", request_mb),
+            ("answer_mb", answer_mb),
+            ("plan_mb", plan_mb),
+            ("empty_mb", served.empty_mb),
+            ("loaded_mb", served.loaded_mb),
+            ("peak_mb", served.peak_mb),
             ("worst_error", worst),
         ])
-        .with(clear.iter().copied())
-        .with(of_labels.into_iter().filter(|_| judged > 0.0))
-        .with(peak_rss_mb().map(|peak| ("peak_mb", peak)))
-        .of(clocks.cpu))
+        .with(of_figures.more)
+        .with(case.clear.iter().copied())
+        .with(of_labels.into_iter().filter(|_| count > 0.0))
+        .of(Samples(served.cpu.iter().map(|ms| ms / 1e3).collect())))
+}
+
+/// What a plan says of a request.
+struct Forecast {
+    seconds: f64,
+    encoding: f64,
+    more: Vec<(&'static str, f64)>,
 }
 
 /// Runs the suite: processor seconds of the server against what its plan predicts for one thread.
@@ -346,7 +463,12 @@ pub fn run(
     machine: &Machine,
     lines: &mut Lines,
 ) -> Outcome<Vec<Line>> {
-    let prices = sudare_session::machine::stored(None);
+    if let Some(folder) = &options.serve {
+        serve(folder, budget, threads)?;
+        return Ok(Vec::new());
+    }
+    // Those of this machine, now: by the time of the processor, as the servers are measured.
+    let prices = CostModel::measure(sudare_session::machine::name(), 1, &cpu_time)?;
     let mut cases = Vec::new();
     for path in &options.file {
         cases.push(from_file(path, options.batch)?);
@@ -356,18 +478,13 @@ pub fn run(
     }
     if cases.is_empty() {
         cases = built_in(&prices)?;
+        cases.extend(forests(&prices)?);
     }
     let mut all = Vec::new();
     for case in &cases {
         let line = measure(case, budget, threads, machine)?;
         lines.put(&line)?;
         all.push(line);
-    }
-    if options.file.is_empty() && options.onnx.is_empty() {
-        for line in forests(budget, threads, machine, &prices)? {
-            lines.put(&line)?;
-            all.push(line);
-        }
     }
     Ok(all)
 }

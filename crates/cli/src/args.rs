@@ -3,6 +3,7 @@
 use crate::commands::bits_args::Bits;
 use crate::commands::genome_args::Genome;
 use crate::commands::index_args::Index;
+use crate::commands::model;
 use crate::commands::party_args::Party;
 use crate::commands::serve_args::{Far, Health, Serve, Tokens};
 use crate::files::Existing;
@@ -47,13 +48,15 @@ pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "eval.keys"];
 pub enum Command {
     /// Choose method, parameters and keys for a product, and explain the choice
     Plan(Plan),
+    /// Compile a trained network of an .onnx file for encrypted inputs: model.bin for the server, plan.json for the client
+    Compile(Compile),
     /// Make the keys of a plan: secret.key, public.key and eval.keys
     Keygen(Keygen),
     /// Encrypt a matrix file for a plan
     Encrypt(Encrypt),
     /// Multiply two encrypted matrices; needs no secret key
     Matmul(Matmul),
-    /// Compute the whole expression of a plan from its encrypted inputs; needs no secret key
+    /// Compute the whole expression of a plan, or a compiled model, from encrypted inputs; needs no secret key
     Run(Run),
     /// Decrypt a result
     Decrypt(Decrypt),
@@ -99,6 +102,7 @@ impl Command {
         let list = |files: &[&PathBuf]| files.iter().map(PathBuf::from).collect::<Vec<_>>();
         match self {
             Self::Plan(a) => (a.expression.iter().cloned().collect(), list(&[&a.output])),
+            Self::Compile(a) => (list(&[&a.network, &a.examples]), model::FILES.map(|name| a.output.join(name)).into()),
             Self::Keygen(a) => (list(&[&a.plan]), KEY_FILES.map(|name| a.output.join(name)).into()),
             Self::Encrypt(a) => (list(&[&a.plan, &a.keys, &a.matrix]), list(&[&a.output])),
             Self::Matmul(a) => (list(&[&a.plan, &a.keys, &a.left, &a.right]), list(&[&a.output])),
@@ -185,6 +189,54 @@ pub struct Plan {
     pub output: PathBuf,
 }
 
+/// What a model's answer says.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Label {
+    /// The largest number's place is the label
+    Argmax,
+    /// Whether the first number is above zero is the label
+    Sign,
+    /// Numbers, without a label
+    Numbers,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Compile {
+    /// The network, as an exporter wrote it
+    #[arg(value_name = "NETWORK.onnx")]
+    pub network: PathBuf,
+    /// Inputs like those that will be encrypted, .npy or .csv, one example after the other: ranges are theirs. Never those that the
+    /// network is judged by
+    #[arg(long, value_name = "FILE")]
+    pub examples: PathBuf,
+    /// Bound on what encryption adds to a number of an answer
+    #[arg(long, value_name = "E", default_value_t = 1e-2)]
+    pub error: f64,
+    /// Share of the examples that keep their label
+    #[arg(long, value_name = "SHARE", default_value_t = 0.99)]
+    pub agreement: f64,
+    /// Largest difference of polynomials from the network on the examples [default: what the agreement allows]
+    #[arg(long, value_name = "E")]
+    pub approximation: Option<f64>,
+    /// Degree of all polynomials [default: the least that serves]
+    #[arg(long, value_name = "N")]
+    pub degree: Option<usize>,
+    /// How many times as wide as the examples' the ranges are
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.5)]
+    pub margin: f64,
+    /// Examples that come together
+    #[arg(long, value_name = "B", default_value_t = 1)]
+    pub batch: usize,
+    /// What an answer says
+    #[arg(long, value_enum, default_value = "argmax")]
+    pub label: Label,
+    #[command(flatten)]
+    pub csv: Csv,
+    /// The folder that model.bin and plan.json go to
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: PathBuf,
+}
+
 #[derive(Debug, Arguments)]
 pub struct Keygen {
     /// The plan
@@ -203,10 +255,10 @@ pub struct Encrypt {
     /// public.key, or secret.key for a file of half the size
     #[arg(long, value_name = "KEY")]
     pub keys: PathBuf,
-    /// Which input of the plan it is: left or right, or a name of the expression's
+    /// Which input of the plan it is: left or right, or a name of the expression's; a model has one
     #[arg(long = "as", value_name = "NAME")]
-    pub name: String,
-    /// The matrix, .npy, .csv or .tsv, or one of these packed as .gz. Names of columns in the first line and of rows in the first column stay here:
+    pub name: Option<String>,
+    /// The matrix, or examples of a model, .npy, .csv or .tsv, or one of these packed as .gz. Names of columns in the first line and of rows in the first column stay here:
     /// see `decrypt --rows` and `--columns`
     #[arg(value_name = "MATRIX")]
     pub matrix: PathBuf,
@@ -254,7 +306,7 @@ pub struct Matmul {
 
 #[derive(Debug, Arguments)]
 pub struct Run {
-    /// The plan
+    /// The plan; or model.bin, or the name of a model that --server offers
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
     /// eval.keys

@@ -4,6 +4,7 @@ use crate::circuit::{Maps, Program, Step};
 use crate::error::ModelError;
 use crate::network::Network;
 use crate::placement::Levels;
+use std::borrow::Cow;
 use sudare_he::ckks::spread::Spread;
 use sudare_he::ckks::{Ciphertext, Evaluator, Params, PlainMatrix, State};
 use sudare_ring::ops::PeriodicPoly;
@@ -16,22 +17,22 @@ impl Program {
     pub fn run_apart<S: AsRef<Step<PeriodicPoly>>>(
         &self,
         e: &Evaluator,
-        input: Vec<Ciphertext>,
+        input: &[Ciphertext],
         step: impl Fn(usize) -> Result<S, ModelError>,
     ) -> Result<Vec<Ciphertext>, ModelError> {
         let last_uses = last_uses(&self.network);
-        let mut kept = vec![input];
+        let mut kept = vec![Cow::Borrowed(input)];
         for k in 0..self.layers() {
             interrupt::check();
             let out = self.layer_apart(e, (k, step(k)?.as_ref()), &kept)?;
-            kept.push(out);
+            kept.push(Cow::Owned(out));
             kept.iter_mut()
                 .zip(&last_uses)
                 .filter(|(_, last)| **last == k)
-                .for_each(|(values, _)| *values = Vec::new());
+                .for_each(|(values, _)| *values = Cow::Borrowed(&[]));
         }
         match kept.pop() {
-            Some(out) => Ok(out),
+            Some(out) => Ok(out.into_owned()),
             None => Err(ModelError::Mixed { what: "a network without layers" }),
         }
     }
@@ -40,13 +41,16 @@ impl Program {
         &self,
         e: &Evaluator,
         (k, step): (usize, &Step<PeriodicPoly>),
-        kept: &[Vec<Ciphertext>],
+        kept: &[Cow<'_, [Ciphertext]>],
     ) -> Result<Vec<Ciphertext>, ModelError> {
         let (layer, level) = (&self.network.layers[k], self.levels[k].from);
         let Maps::Apart(maps) = &step.maps else { return Err(ModelError::Mixed { what: "a layer of another layout" }) };
         let product = |(source, matrix): &(usize, PlainMatrix)| {
-            let operands = kept[*source].iter().map(|c| e.drop_to(c, level)).collect::<Result<Vec<_>, _>>()?;
-            Ok(e.matrix_products(matrix, &operands.iter().collect::<Vec<_>>())?)
+            let operand = |c| {
+                if Ciphertext::level(c) == level { Ok(Cow::Borrowed(c)) } else { e.drop_to(c, level).map(Cow::Owned) }
+            };
+            let operands = kept[*source].iter().map(operand).collect::<Result<Vec<Cow<'_, Ciphertext>>, _>>()?;
+            Ok(e.matrix_products(matrix, &operands.iter().map(AsRef::as_ref).collect::<Vec<_>>())?)
         };
         let sums = maps.iter().map(product).collect::<Result<Vec<_>, ModelError>>()?;
         let one = |row: usize| {
@@ -78,6 +82,10 @@ impl Program {
             all.relin = all.relin.max(one.relin);
             all.work += (one.work + Work::rescale(literal, levels.from)) * rows as f64;
             all.work += Work::integer_products(literal, levels.from, entries);
+            // Operands are more than caches hold: each is read from memory once.
+            let operands: usize = layer.sources.iter().map(|(_, map)| map.columns()).sum();
+            let operand_bytes = (operands * (levels.from + 1) * 16 * params.degree()) as f64;
+            all.work += Work { operand_bytes, ..Work::default() };
             all.counts = all.counts + one.counts * rows;
             all.counters = all.counters + one.counters * rows;
             all.prepared += (8.0 * entries) as u64 + one.prepared;

@@ -20,6 +20,7 @@ use sudare_he::circuits::polynomial::PolynomialCircuit;
 use sudare_he::ckks::spread::Spread;
 use sudare_he::ckks::{CiphertextOf, EncodeAt, Evaluator, Params, ParamsLiteral, State};
 use sudare_ring::RingError;
+use sudare_ring::kernel::MIN_DEGREE;
 use sudare_ring::random::Seed;
 use sudare_rlwe as rlwe;
 use sudare_rlwe::RlweError;
@@ -33,6 +34,8 @@ const AGREEMENT: usize = 2048;
 const SCALES: std::ops::RangeInclusive<u32> = 24..=50;
 /// Bits of a prime at most.
 const WIDEST_PRIME: u32 = 60;
+/// Bits by which special primes are larger together than a digit.
+const DIGIT_MARGIN: u32 = 4;
 /// Rings that are tried, as log2 of the degree.
 const RINGS: std::ops::RangeInclusive<u32> = 12..=17;
 /// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
@@ -40,8 +43,16 @@ const RINGS: std::ops::RangeInclusive<u32> = 12..=17;
 pub(crate) const FUSED: f64 = 0.1;
 /// A ciphertext for each number is an option where a batch fills a quarter of the slots.
 const EMPTY: usize = 4;
-/// A transform of complex numbers over all slots, in transforms of a limb.
-pub(crate) const EMBEDDING: f64 = 8.0;
+/// A buffer that was freed is used again for up to half of its length ([`sudare_ring::buffer`]).
+pub(crate) const RECYCLED: u64 = 2;
+/// Words of tables for each coefficient of a limb: measured.
+const TABLE_WORDS: usize = 18;
+/// Two permutations of a limb, in passes.
+const PERMUTED: f64 = 1.5;
+/// A transform of complex numbers with what makes them of weights, in transforms of a limb.
+const EMBEDDING: f64 = 8.0;
+/// Passes over a limb before and after its transform, when a diagonal is encoded.
+const CONVERSIONS: f64 = 2.0;
 
 /// What a network's model is made for: the goal, examples, and prices.
 type Aim<'m> = (&'m Goal, &'m Examples<'m>, Prices<'m>);
@@ -186,10 +197,10 @@ impl<'m> Making<'m> {
             Work::decompose(literal, level)
                 + Work::inner_product(literal, level) * babies
                 + Work::key_switch(literal, level) * giants
-                + Work::passes_at(literal, level, 2.0 * m.diagonals as f64)
                 + Work::rescale(literal, level)
                 + Work::rotation(literal, level.saturating_sub(1)) * folds
         };
+        let moved = maps.iter().map(|m| moved(params, level, m)).fold(Work::default(), |a, b| a + b);
         let maps = maps.iter().map(map).fold(Work::default(), |a, b| a + b);
         let relinearised = match &self.activations[k] {
             None => Vec::new(),
@@ -205,7 +216,7 @@ impl<'m> Making<'m> {
         };
         let product = |level: &usize| Work::tensor(literal, *level) + Work::relinearize_rescale(literal, *level);
         let all = relinearised.iter().map(product).fold(maps, |a, b| a + b);
-        (self.prices)(&all.fused(FUSED), literal.log_n)
+        (self.prices)(&(all.fused(FUSED) + moved), literal.log_n)
     }
 
     /// The cheapest levels with some parameters.
@@ -326,11 +337,16 @@ impl<'m> Making<'m> {
             return None;
         }
         let q_bits: Vec<u32> = std::iter::once(lowest).chain(std::iter::repeat_n(log_scale, depth)).collect();
-        let widest_prime = lowest.max(log_scale + 1).min(WIDEST_PRIME);
         let total: u32 = q_bits.iter().sum();
         let least = slots.trailing_zeros() + 1;
+        // Together they are larger than the first digit by as much as leaves its error below those of divisions. Smaller ones than
+        // the lowest prime do where a digit has others beside it, and transforms below 2^50 take a third of the time.
+        let widest = |k: usize| {
+            let digit = lowest + (k as u32 - 1) * log_scale + DIGIT_MARGIN;
+            digit.div_ceil(k as u32).clamp(log_scale + 1, lowest.max(log_scale + 1)).min(WIDEST_PRIME)
+        };
         let make = |log_n: u32, k: usize, security: Security| {
-            let (p_bits, secret) = (vec![widest_prime; k], SecretDistribution::Ternary);
+            let (p_bits, secret) = (vec![widest(k); k], SecretDistribution::Ternary);
             let rlwe =
                 rlwe::params::ParamsLiteral { log_n, q_bits: q_bits.clone(), p_bits, digit_limbs: k, secret, security };
             ParamsLiteral { rlwe, log_scale }
@@ -342,7 +358,7 @@ impl<'m> Making<'m> {
             let most = max_log_qp(log_n, SecretDistribution::Ternary, Security::Bits128).into_iter().sum::<u32>();
             for k in 1..=q_bits.len().div_ceil(2) {
                 let few = q_bits.len().div_ceil(k) <= 4;
-                if few && total + widest_prime * k as u32 <= most {
+                if few && total + widest(k) * k as u32 <= most {
                     return Some(make(log_n, k, Security::Bits128));
                 }
             }
@@ -395,8 +411,9 @@ impl<'m> Making<'m> {
 
     /// Seconds of a refresh.
     fn refresh_seconds(&self, literal: &BootstrapLiteral) -> Result<f64, ModelError> {
-        let work = literal.build()?.cost(Kind::Real)?.fused(FUSED);
-        Ok((self.prices)(&work, literal.params.rlwe.log_n))
+        let set = literal.build()?;
+        let streamed = Work { operand_bytes: set.diagonal_bytes()? as f64, ..Work::default() };
+        Ok((self.prices)(&(set.cost(Kind::Real)?.fused(FUSED) + streamed), literal.params.rlwe.log_n))
     }
 
     /// Keys and operations by a simulation, and the plan.
@@ -430,7 +447,16 @@ impl<'m> Making<'m> {
             }
         };
         let (refreshes, log_n) = (placement.refreshes(), params.literal().rlwe.log_n);
-        let mut seconds = (self.prices)(&ledger.work.fused(FUSED), log_n);
+        let maps_moved = || {
+            let all = maps
+                .iter()
+                .zip(&placement.levels)
+                .flat_map(|(maps, levels)| maps.iter().map(move |m| (m, levels.from)));
+            all.map(|(m, level)| moved(&params, level, m)).fold(Work::default(), |a, b| a + b)
+        };
+        // Of a ciphertext for each number the simulation has them.
+        let moved = if apart { Work::default() } else { maps_moved() };
+        let mut seconds = (self.prices)(&(ledger.work.fused(FUSED) + moved), log_n);
         let mut bootstrap = [0; 3];
         if let Some((_, literal)) = &set {
             seconds += refreshes as f64 * self.refresh_seconds(literal)?;
@@ -465,7 +491,12 @@ impl<'m> Making<'m> {
             prepared: [ledger.prepared, largest],
             diagonals: bootstrap[1],
             bootstrap_keys: bootstrap[0],
-            working: ledger.peak + bootstrap[2] + 2 * weights.len() as u64,
+            // Ciphertexts of single numbers are alike, and buffers as long as they.
+            working: if apart { ledger.peak } else { RECYCLED * (ledger.peak + bootstrap[2]) }
+                + tables(&params)
+                + 2 * weights.len() as u64
+                + largest_map(&params, &maps, &placement.levels, apart)
+                + self.waiting((&params, &placement), images, apart),
             operations: Operations { transforms: ledger.counts.transforms, key_switches: ledger.counters.key_switches },
             seconds,
             encoding: self.encoding(&program, &params, &maps),
@@ -500,17 +531,23 @@ impl<'m> Making<'m> {
         Ok((e.backend().ledger(), largest.get()))
     }
 
-    /// Seconds of encoding all weights: of each diagonal a transform of complex numbers over all slots, and those of one period.
+    /// Seconds of encoding all weights.
     fn encoding(&self, program: &Program, params: &Params, maps: &[Vec<Map>]) -> f64 {
-        let literal = &params.literal().rlwe;
         let one = |(maps, levels): (&Vec<Map>, &Levels)| {
-            let limbs = (levels.from + 1 + literal.p_bits.len()) as f64;
-            let share =
-                |m: &Map| m.diagonals as f64 * (EMBEDDING + limbs * 2.0 * m.length as f64 / params.degree() as f64);
-            maps.iter().map(share).sum::<f64>()
+            maps.iter().map(|m| encoding((params, levels.from), (m.diagonals, m.length), self.prices)).sum::<f64>()
         };
-        let ntt = maps.iter().zip(&program.levels).map(one).sum();
-        (self.prices)(&Work { ntt, ..Work::default() }, literal.log_n)
+        maps.iter().zip(&program.levels).map(one).sum()
+    }
+
+    /// Bytes of ciphertexts of a batch that wait for the first lot, or for the last.
+    fn waiting(&self, (params, placement): (&Params, &Placement), images: usize, apart: bool) -> u64 {
+        let network = &self.network;
+        let each = |numbers: usize, level: usize| {
+            (if apart { numbers } else { 1 } * (level + 1) * 16 * params.degree()) as u64
+        };
+        let to = placement.levels.last().map_or(0, |levels| levels.to);
+        let lot = each(network.inputs(), placement.input) + each(network.outputs(), to);
+        (self.wanted.batch.div_ceil(images) as u64 - 1).saturating_mul(lot)
     }
 
     /// Share of labels that stay the given model's where errors of a deviation are added to the polynomial model's answers.
@@ -532,6 +569,59 @@ impl<'m> Making<'m> {
             .collect();
         compare(&noisy, &given[..noisy.len()], label).same
     }
+}
+
+/// Seconds of encoding diagonals of so many slots that repeat at a level: each is a transform of complex numbers, and in each limb one
+/// of residues, of its own length.
+pub(crate) fn encoding(
+    (params, level): (&Params, usize),
+    (diagonals, length): (usize, usize),
+    prices: Prices<'_>,
+) -> f64 {
+    let literal = &params.literal().rlwe;
+    let special = |w: Work, bits: &u32| w + Work::transforms(*bits, 1.0) + Work::passes(*bits, CONVERSIONS);
+    let embedded = Work { ntt: EMBEDDING, ..Work::default() };
+    let one = Work::transforms_at(literal, level, 1.0) + Work::passes_at(literal, level, CONVERSIONS) + embedded;
+    prices(&(literal.p_bits.iter().fold(one, special) * diagonals as f64), (2 * length).max(MIN_DEGREE).ilog2())
+}
+
+/// What a map moves between the caches and memory beside its arithmetic, which fused passes are: a product with a diagonal takes two
+/// rows of a baby and those of the diagonal, more than the nearest cache holds, and each rotation permutes two. Diagonals come from
+/// memory.
+pub(crate) fn moved(params: &Params, level: usize, map: &Map) -> Work {
+    let literal = &params.literal().rlwe;
+    let passes = map.diagonals as f64 + PERMUTED * (map.babies + map.giants) as f64;
+    let limbs = level + 1 + literal.p_bits.len();
+    let operand_bytes = (map.diagonals * limbs * 16 * map.length) as f64;
+    let special = |w: Work, bits: &u32| w + Work::passes(*bits, passes);
+    literal.p_bits.iter().fold(Work::passes_at(literal, level, passes), special)
+        + Work { operand_bytes, ..Work::default() }
+}
+
+/// Bytes that the largest of all layers takes for a while: sums of giant steps, and its diagonals before they are encoded.
+fn largest_map(params: &Params, maps: &[Vec<Map>], levels: &[Levels], apart: bool) -> u64 {
+    if apart {
+        return 0;
+    }
+    let one = |(maps, levels): (&Vec<Map>, &Levels)| {
+        let sums = RECYCLED * maps.iter().map(|m| giant_sums(params, levels.from, m.giants)).max().unwrap_or(0);
+        // A double, and turned a complex number.
+        sums + maps.iter().map(|m| 24 * (m.diagonals * m.length) as u64).sum::<u64>()
+    };
+    maps.iter().zip(levels).map(one).max().unwrap_or(0)
+}
+
+/// Bytes of the tables of a ring's transforms: twiddles of both directions with their quotients, in the orders that kernels read, and
+/// those of smaller transforms.
+pub(crate) fn tables(params: &Params) -> u64 {
+    let literal = &params.literal().rlwe;
+    ((literal.q_bits.len() + literal.p_bits.len()) * TABLE_WORDS * 8 * params.degree()) as u64
+}
+
+/// Bytes of the sums of a map's giant steps over Q·P, which the simulation of a map of one decomposition does not note.
+pub(crate) fn giant_sums(params: &Params, level: usize, giants: usize) -> u64 {
+    let limbs = level + 1 + params.literal().rlwe.p_bits.len();
+    (2 * (giants + 2) * limbs * 8 * params.degree()) as u64
 }
 
 /// Orders of all values in up to `most` places: of each layer the one to which its maps are cheapest; and what

@@ -161,6 +161,11 @@ impl Model {
         }
     }
 
+    /// Whether bytes are those of a network's file, and no forest's.
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.starts_with(weights::MAGIC)
+    }
+
     /// Plan and weights as bytes: what a server's file has.
     ///
     /// # Errors

@@ -113,7 +113,8 @@ pub struct Figures {
     pub diagonals: u64,
     /// Bytes of the bootstrapping keys.
     pub bootstrap_keys: u64,
-    /// Bytes that a server works in for one ciphertext, the weights as they are among them.
+    /// Bytes that a server works in for a request of the batch that the model was compiled for, one ciphertext or lot after the other;
+    /// the weights as they are among them.
     pub working: u64,
     /// Operations for one ciphertext, but for refreshes.
     pub operations: Operations,
@@ -164,6 +165,11 @@ impl Plan {
             Ok(text) => Ok(Self(Arc::new(Inner { refresh: refresh(&figures)?, figures, text, params }))),
             Err(e) => format(format!("a plan cannot be written: {e}")),
         }
+    }
+
+    /// Whether a text is that of a network's plan, and no forest's.
+    pub fn is_one(text: &str) -> bool {
+        text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"sudare_model\""))
     }
 
     /// A plan of its text.

@@ -113,7 +113,7 @@ impl Server {
         if inner.program.apart {
             let lots = all.chunks(plan.inputs());
             for (done, lot) in lots.enumerate() {
-                out.extend(inner.program.run_apart(&self.evaluator, lot.to_vec(), |k| self.step(k))?);
+                out.extend(inner.program.run_apart(&self.evaluator, lot, |k| self.step(k))?);
                 progress(done + 1, all.len() / plan.inputs());
             }
             return Answer::new(plan, request.examples(), out);

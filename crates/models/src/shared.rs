@@ -39,8 +39,8 @@ pub trait Shared: Clone {
         self.footprint().prepared[0] <= STORED
     }
 
-    /// Bytes of memory that a server takes for one ciphertext at a time; `stored`: with all weights encoded, else those of one layer
-    /// or part.
+    /// Bytes of memory that a server takes for a request of the batch that the model was compiled for, one ciphertext at a time;
+    /// `stored`: with all weights encoded, else those of one layer or part.
     fn memory(&self, stored: bool) -> u64 {
         let Footprint { prepared: [all, largest], diagonals, working, .. } = self.footprint();
         [if stored { all } else { largest }, diagonals, working].into_iter().fold(self.key_bytes(), u64::saturating_add)
@@ -56,7 +56,7 @@ pub struct Footprint {
     pub diagonals: u64,
     /// Keys of refreshes or tables.
     pub bootstrap_keys: u64,
-    /// What it works in for one ciphertext, the weights as they are among them.
+    /// What it works in for a request, one ciphertext after the other; the weights as they are among them.
     pub working: u64,
 }
 
@@ -108,6 +108,14 @@ macro_rules! either {
 }
 
 impl NetworkOrForest<Model, forest::Model> {
+    /// Bytes by which a file shows whether it is one of a model.
+    pub const STARTS: usize = 32;
+
+    /// Whether a file that begins so is one of a model.
+    pub fn is_one(start: &[u8]) -> bool {
+        Model::is_one(start) || forest::Model::is_one(start)
+    }
+
     /// A model of its file's bytes.
     ///
     /// # Errors
@@ -132,6 +140,11 @@ impl NetworkOrForest<Model, forest::Model> {
 }
 
 impl NetworkOrForest<Plan, forest::Plan> {
+    /// Whether a text is that of a model's plan, and none of matrices.
+    pub fn is_one(text: &str) -> bool {
+        Plan::is_one(text) || forest::Plan::is_one(text)
+    }
+
     /// A plan of its text.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::tensor::MAX_ELEMENTS;
 use serde::{Deserialize, Serialize};
 use sudare_he::circuits::polynomial::{Basis, Polynomial};
 
-const MAGIC: &[u8; 8] = b"SUDMODL2";
+pub(crate) const MAGIC: &[u8; 8] = b"SUDMODL2";
 /// Layers at most.
 const MAX_LAYERS: usize = 1 << 14;
 

@@ -10,7 +10,9 @@
 use crate::buffer::Buffer;
 use crate::error::RingError;
 use crate::kernel::{self, Family, MAX_DEGREE, MIN_DEGREE, SpecialFft, WordKernels};
+use crate::memo::Memo;
 use num_complex::Complex64;
+use std::sync::Arc;
 use zeroize::Zeroize;
 
 /// Tables for one ring degree.
@@ -18,6 +20,8 @@ use zeroize::Zeroize;
 pub struct Embedding {
     fft: SpecialFft,
     kernels: &'static dyn WordKernels,
+    /// By slots.
+    smaller: Arc<Memo<usize, Self>>,
 }
 
 impl Embedding {
@@ -41,7 +45,30 @@ impl Embedding {
         if !n.is_power_of_two() || !(MIN_DEGREE..=MAX_DEGREE).contains(&n) {
             return Err(RingError::Degree { degree: n });
         }
-        Ok(Self { fft: SpecialFft::new(n / 2, kernels.fft_reads_cubes()), kernels })
+        Ok(Self::of(n / 2, kernels))
+    }
+
+    fn of(slots: usize, kernels: &'static dyn WordKernels) -> Self {
+        Self { fft: SpecialFft::new(slots, kernels.fft_reads_cubes()), kernels, smaller: Arc::default() }
+    }
+
+    /// The embedding of so many slots, or of the fewest that there are transforms for: it makes of a vector that repeats after them
+    /// the coefficients at powers of X^(N/2·slots), which are all that the vector has. Made once.
+    ///
+    /// # Panics
+    /// For no power of two up to N/2.
+    #[must_use]
+    pub fn smaller(&self, slots: usize) -> &Self {
+        assert!(
+            slots.is_power_of_two() && slots <= self.slots(),
+            "an embedding of a period has a power of two of slots"
+        );
+        let slots = slots.max(MIN_DEGREE / 2);
+        if slots == self.slots() {
+            return self;
+        }
+        let made = || self.smaller.insert(slots, Self::of(slots, self.kernels));
+        self.smaller.get(&slots).unwrap_or_else(made)
     }
 
     /// The number of slots, N/2.

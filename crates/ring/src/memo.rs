@@ -56,6 +56,12 @@ impl<K: PartialEq, V> Memo<K, V> {
     }
 }
 
+impl<K: PartialEq + std::fmt::Debug, V: std::fmt::Debug> std::fmt::Debug for Memo<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.entries().map(|entry| (&entry.key, &entry.value))).finish()
+    }
+}
+
 impl<K: PartialEq, V> Default for Memo<K, V> {
     fn default() -> Self {
         Self::new()

@@ -347,7 +347,7 @@ impl Backend for Simulated {
         _: impl FnOnce() -> Result<PeriodicPoly, E>,
     ) -> Result<(), E> {
         let limbs = level + 1 + if over == Over::QP { self.params().literal().p_bits.len() } else { 0 };
-        self.noted().prepared += (limbs * PeriodicPoly::words_of(self.params().degree(), period)) as u64 * 8;
+        self.noted().prepared += (limbs * PeriodicPoly::words_of(period)) as u64 * 8;
         Ok(())
     }
 

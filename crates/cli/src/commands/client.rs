@@ -1,6 +1,6 @@
 //! `sudare keygen`, `encrypt` and `decrypt`: what the data's owner does.
 
-use super::{bytes, load_plan, say, stored};
+use super::{AnyPlan, any_plan, bytes, model, say, stored};
 use crate::args::{self, KEY_FILES};
 use crate::csv_file::Names;
 use crate::error::{CliError, InFile, tell};
@@ -16,10 +16,13 @@ use sudare_rlwe::wire::{ObjectType, Wire, peek, secret_key_from_bytes, secret_ke
 use sudare_session::{Client, Encrypted, PublicClient};
 
 /// Most bytes of a secret key's file.
-const MAX_SECRET_BYTES: u64 = 16 << 20;
+pub const MAX_SECRET_BYTES: u64 = 16 << 20;
 
 pub fn keygen(args: &args::Args, a: &args::Keygen) -> Result<(), CliError> {
-    let plan = load_plan(&a.plan)?;
+    let plan = match any_plan(&a.plan)? {
+        AnyPlan::Matrices(plan) => plan,
+        AnyPlan::Model(plan) => return model::keygen(args, a, &plan),
+    };
     std::fs::create_dir_all(&a.output).in_file(&a.output)?;
     let [secret_path, public_path, eval_path] = KEY_FILES.map(|name| a.output.join(name));
     let client = Client::new(&plan, args.threads)?;
@@ -53,11 +56,17 @@ enum Encryptor {
 }
 
 pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
-    let plan = load_plan(&a.plan)?;
-    let Some(input) = plan.expression().inputs().iter().find(|i| i.name == a.name) else {
+    let plan = match any_plan(&a.plan)? {
+        AnyPlan::Matrices(plan) => plan,
+        AnyPlan::Model(plan) => return model::encrypt(args, a, &plan),
+    };
+    let Some(input) = plan.expression().inputs().iter().find(|i| Some(&i.name) == a.name.as_ref()) else {
         let names: Vec<&str> = plan.expression().inputs().iter().map(|i| i.name.as_str()).collect();
-        let message = format!("--as {}: the plan's inputs are {}", a.name, names.join(", "));
-        return Err(CliError::new(ErrorKind::Usage, message));
+        let name = a.name.as_deref().unwrap_or("NAME is missing");
+        return Err(CliError::new(
+            ErrorKind::Usage,
+            format!("--as {name}: the plan's inputs are {}", names.join(", ")),
+        ));
     };
     let shape = (input.rows, input.cols);
     let encryptor = match peek(files::open_unbuffered(&a.keys)?).in_file(&a.keys)?.object() {
@@ -74,8 +83,8 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
     let reals = || matrices::read(&a.matrix, plan.batch(), shape, &a.csv);
     if a.store {
         let value = match &encryptor {
-            Encryptor::Secret(client) => client.encrypt_stored(&a.name, &reals()?, &a.output, &progress),
-            Encryptor::Public(client) => client.encrypt_stored(&a.name, &reals()?, &a.output, &progress),
+            Encryptor::Secret(client) => client.encrypt_stored(&input.name, &reals()?, &a.output, &progress),
+            Encryptor::Public(client) => client.encrypt_stored(&input.name, &reals()?, &a.output, &progress),
         };
         drop(bar);
         return stored::told(args, &value.in_file(&a.matrix)?);
@@ -83,13 +92,13 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
     let value = if plan.is_exact() {
         let whole = matrices::integers(&a.matrix, plan.batch(), shape, &a.csv)?;
         match &encryptor {
-            Encryptor::Secret(client) => client.encrypt_integers_batch(&a.name, &whole, &progress),
-            Encryptor::Public(client) => client.encrypt_integers_batch(&a.name, &whole, &progress),
+            Encryptor::Secret(client) => client.encrypt_integers_batch(&input.name, &whole, &progress),
+            Encryptor::Public(client) => client.encrypt_integers_batch(&input.name, &whole, &progress),
         }
     } else {
         match &encryptor {
-            Encryptor::Secret(client) => client.encrypt_batch(&a.name, &reals()?, &progress),
-            Encryptor::Public(client) => client.encrypt_batch(&a.name, &reals()?, &progress),
+            Encryptor::Secret(client) => client.encrypt_batch(&input.name, &reals()?, &progress),
+            Encryptor::Public(client) => client.encrypt_batch(&input.name, &reals()?, &progress),
         }
     }
     .in_file(&a.matrix)?;
@@ -157,7 +166,10 @@ fn result_names(plan: &Plan, a: &args::Decrypt) -> Result<Names, CliError> {
 
 pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
     matrices::check_output(&a.output)?;
-    let plan = load_plan(&a.plan)?;
+    let plan = match any_plan(&a.plan)? {
+        AnyPlan::Matrices(plan) => plan,
+        AnyPlan::Model(plan) => return model::decrypt(args, a, &plan),
+    };
     if plan.release().is_some() && !a.release && !a.private {
         let message = "this plan declares releases: decrypt with --release what others will see, with --private what only \
                        the owner of the key will";

@@ -11,6 +11,7 @@ pub mod index_args;
 mod info;
 mod logs;
 mod man;
+pub mod model;
 mod party;
 pub mod party_args;
 mod plan;
@@ -39,6 +40,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     }
     match &args.command {
         Command::Plan(a) => plan::plan(args, a),
+        Command::Compile(a) => model::compile(args, a),
         Command::Keygen(a) => client::keygen(args, a),
         Command::Encrypt(a) => client::encrypt(args, a),
         Command::Matmul(a) => server::matmul(args, a),
@@ -58,13 +60,35 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
+/// A plan of either kind.
+enum AnyPlan {
+    /// Of matrices.
+    Matrices(Plan),
+    /// Of a compiled model.
+    Model(model::ModelPlan),
+}
+
 /// Reads a plan.
 fn load_plan(path: &Path) -> Result<Plan, CliError> {
+    match any_plan(path)? {
+        AnyPlan::Matrices(plan) => Ok(plan),
+        AnyPlan::Model(_) => Err(CliError::new(
+            ErrorKind::Usage,
+            "this is the plan of a model: keygen, encrypt and decrypt take it, and `sudare run` its model.bin",
+        )
+        .in_file(path)),
+    }
+}
+
+fn any_plan(path: &Path) -> Result<AnyPlan, CliError> {
     let bytes = files::read(path, MAX_PLAN_BYTES as u64)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| {
         CliError::new(ErrorKind::Format, "this is no plan: it is not text; copy it again").in_file(path)
     })?;
-    Plan::from_json(text).in_file(path)
+    match model::plan_of(text) {
+        Some(plan) => Ok(AnyPlan::Model(plan.in_file(path)?)),
+        None => Ok(AnyPlan::Matrices(Plan::from_json(text).in_file(path)?)),
+    }
 }
 
 /// Bytes for people.

@@ -2,7 +2,7 @@
 
 use super::logs::Logs;
 use super::serve_args::{Health, MAX_TEXT, Serve};
-use super::{print, token};
+use super::{model, print, token};
 use crate::error::{CliError, InFile};
 use crate::files;
 use crate::{args, signals};
@@ -16,9 +16,6 @@ use sudare_serve::{
     CompiledModel, Event, Limits, Patience, Remote, Served, ServedModel, ServedPanel, Service, Settings, Stop, Tls,
     Tokens,
 };
-
-/// Most bytes of a model's file.
-const MAX_MODEL: u64 = 16 << 30;
 
 /// What is read at the start, and again on SIGHUP: tokens and certificate.
 fn changeable(a: &Serve) -> Result<(Tokens, Option<Tls>), CliError> {
@@ -82,7 +79,7 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
     }
     let mut models = Vec::new();
     for (name, path) in &a.model {
-        let model = CompiledModel::from_bytes(&files::read(path, MAX_MODEL)?).in_file(path)?;
+        let model = CompiledModel::from_bytes(&files::read(path, model::MAX_MODEL)?).in_file(path)?;
         models.push(ServedModel { name: name.clone(), model });
     }
     let usual = Limits::default();

@@ -1,7 +1,7 @@
 //! `sudare matmul` and `run`: what the server does, without any secret.
 
 use super::client::store;
-use super::{load_plan, stored};
+use super::{load_plan, model, stored};
 use crate::error::{CliError, InFile};
 use crate::progress::Bar;
 use crate::{args, files, matrices};
@@ -80,6 +80,10 @@ pub fn named<'a>(plan: &Plan, text: &'a str) -> (&'a str, &'a Path) {
 }
 
 pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
+    // A server's model has a name there, and no file here.
+    if model::is_model(&a.plan)? || (a.far.server.is_some() && !a.plan.exists()) {
+        return model::run(args, a);
+    }
     let plan = load_plan(&a.plan)?;
     if let Some(remote) = a.far.remote()? {
         return super::remote::run(args, a, &plan, &remote);

@@ -9,6 +9,7 @@ mod flow;
 mod genome;
 mod index;
 mod manners;
+mod model;
 mod party;
 mod refusals;
 #[cfg(unix)]

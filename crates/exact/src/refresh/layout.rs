@@ -129,7 +129,7 @@ impl Layout {
 
     /// Words of a limb that diagonals take, times limbs: bytes of all of them.
     pub fn diagonal_bytes(&self, params: &rlwe::Params) -> u64 {
-        let bytes = |step: &MapStep| 8 * step.map.row_words(params.degree()) * params.qp_at(step.level).len();
+        let bytes = |step: &MapStep| 8 * step.map.row_words() * params.qp_at(step.level).len();
         self.stc.iter().chain(&self.cts).map(|step| bytes(step) as u64).sum()
     }
 }

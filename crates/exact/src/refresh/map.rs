@@ -139,8 +139,8 @@ impl MapPlan {
     }
 
     /// Words of a limb that its diagonals take.
-    pub fn row_words(&self, degree: usize) -> usize {
-        self.giants.iter().flatten().map(|d| PeriodicPoly::words_of(degree, d.coefficients.len() / 2)).sum()
+    pub fn row_words(&self) -> usize {
+        self.giants.iter().flatten().map(|d| PeriodicPoly::words_of(d.coefficients.len() / 2)).sum()
     }
 
     /// The map for ciphertexts at a level.

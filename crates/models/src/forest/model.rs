@@ -6,8 +6,9 @@ use super::places::{Part, Places, columns, parts};
 use super::plan::{Column, Figures, Plan, VERSION, label, literal, most_values};
 use super::tree::{Forest, Written};
 use crate::approximate::Label;
-use crate::choice::{EMBEDDING, FUSED};
+use crate::choice::{FUSED, RECYCLED, encoding, giant_sums, tables};
 use crate::error::{ModelError, format, goal};
+use crate::layout::{babies, steps};
 use crate::model::{Goal, Prices};
 use crate::plan::Operations;
 use serde::{Deserialize, Serialize};
@@ -251,11 +252,15 @@ fn way(
     let scale = packed_scale(params, made.tables.step.modulus())?;
     let ledger = program.simulated(scale, SQRT_2 * most as f64)?;
     let cost = params.cost(Kind::Complex)? * (2 * program.parts.len()) as f64;
-    let seconds = prices(&(ledger.work + cost).fused(FUSED), log_n);
-    let limbs = (params.input_level() + 2 + params.params().p().len()) as f64;
+    // As those of networks; and the diagonals of a bootstrap for each of both tables.
+    let operand_bytes = (ledger.prepared + 2 * params.diagonal_bytes()?) as f64;
+    let streamed = Work { operand_bytes, ..Work::default() };
+    let seconds = prices(&((ledger.work + cost).fused(FUSED) + streamed), log_n);
     let diagonals = |part: &Part| part.offsets().len() + places.groups(outputs);
     let rows: usize = program.parts.iter().map(diagonals).sum();
-    let encode = Work { ntt: rows as f64 * (EMBEDDING + 2.0 * limbs), ..Work::default() };
+    let (level, slots) = (params.input_level() + 1, places.slots());
+    let giants = |part: &Part| steps(&part.offsets(), babies(&part.offsets()))[1];
+    let sums = giant_sums(params.params(), level, program.parts.iter().map(giants).max().unwrap_or(0));
     let near = EQUAL * made.output_bound;
     let certain = exact.iter().filter(|s| is_certain(wanted.label, s, (error, near))).count();
     let figures = Figures {
@@ -282,10 +287,11 @@ fn way(
         prepared: [ledger.prepared, ledger.prepared.div_ceil(program.parts.len() as u64)],
         diagonals: params.diagonal_bytes()?,
         bootstrap_keys: params.key_bytes()?,
-        working: ledger.peak + params.working_bytes(1)? * program.parts.len() as u64,
+        working: RECYCLED * (ledger.peak + sums + params.working_bytes(1)? * program.parts.len() as u64)
+            + tables(params.params()),
         operations: Operations { transforms: ledger.counts.transforms, key_switches: ledger.counters.key_switches },
         seconds,
-        encoding: prices(&encode, log_n),
+        encoding: encoding((params.params(), level), (rows, slots), prices),
     };
     Ok(Way { made, figures })
 }

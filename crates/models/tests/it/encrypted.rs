@@ -78,6 +78,20 @@ fn noise_is_as_foretold() {
     assert!(worst >= promised / 200.0, "{worst} far under {promised}: the promise is useless");
 }
 
+/// Inputs that no model was calibrated on, each in a ciphertext of four.
+#[test]
+fn two_hundred_inputs_keep_the_promise() {
+    let mut random = Random(15);
+    let squares = mlp(&mut random, &[12, 10, 4], &Function::Power(2));
+    let ramps = mlp(&mut random, &[20, 12, 3], &Function::Relu);
+    for network in [squares, ramps, residual()] {
+        let mut examples = || random.units(200 * network.inputs());
+        let world = World::new(&network, &examples(), &Goal { batch: 4, ..goal() });
+        let (found, promised) = (world.distance(&examples()), world.model.plan().figures().error);
+        assert!(found <= promised, "{found} over {promised}");
+    }
+}
+
 /// Where nothing is summed over slots, errors follow Laplace's law: many more than of a normal one are far out, and the promise allows for it.
 #[test]
 fn tails_of_a_lone_slot() {

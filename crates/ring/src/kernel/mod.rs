@@ -29,12 +29,13 @@ mod x86;
 
 use crate::count::{self, What};
 use crate::error::RingError;
+use crate::memo::Memo;
 use crate::modulus::{Modulus, Shoup};
 use crate::packed::{BLOCK, PackedBlocks, PackedPairs, Width};
 use crate::prime::primitive_root;
 pub use ahead::Ahead;
+use contract::{Kernels, Rows, RowsMut};
 pub(crate) use contract::{LimbKernels, WordKernels};
-use contract::{Rows, RowsMut};
 pub use external::{MAX_COLUMNS, MAX_GROUPS, MonomialTable, PackedMatrix};
 pub use gadget::Gadget;
 pub(crate) use permute::BlockPermutation;
@@ -59,7 +60,10 @@ pub struct Limb {
     degree: usize,
     root: u64,
     family: Family,
+    detected: &'static dyn Kernels,
     kernels: Box<dyn LimbKernels>,
+    /// By degree.
+    smaller: Memo<usize, Self>,
 }
 
 impl Limb {
@@ -85,7 +89,27 @@ impl Limb {
             return Err(RingError::KernelUnavailable { family: family.name(), bits: modulus.bits() });
         };
         let root = primitive_root(&modulus, n).ok_or(RingError::NotNttFriendly { value: q, order: 2 * n as u64 })?;
-        Ok(Self { modulus, degree: n, root, family, kernels: kernels.limb(&modulus, n, root) })
+        Ok(Self::of(modulus, (n, root), family, kernels))
+    }
+
+    fn of(modulus: Modulus, (n, root): (usize, u64), family: Family, detected: &'static dyn Kernels) -> Self {
+        let kernels = detected.limb(&modulus, n, root);
+        Self { modulus, degree: n, root, family, detected, kernels, smaller: Memo::new() }
+    }
+
+    /// The limb of a degree n up to N whose root is ψ^(N/n): it transforms a polynomial in X^(N/n) as this one does. Made once.
+    ///
+    /// # Panics
+    /// For no power of two from [`MIN_DEGREE`] to N.
+    pub(crate) fn smaller(&self, n: usize) -> &Self {
+        assert!(n.is_power_of_two() && (MIN_DEGREE..=self.degree).contains(&n), "a limb of another degree");
+        if n == self.degree {
+            return self;
+        }
+        self.smaller.get(&n).unwrap_or_else(|| {
+            let root = self.modulus.pow(self.root, (self.degree / n) as u64);
+            self.smaller.insert(n, Self::of(self.modulus, (n, root), self.family, self.detected))
+        })
     }
 
     /// The prime.

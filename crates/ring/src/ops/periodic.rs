@@ -8,7 +8,8 @@ use super::Crossing;
 use super::crt::residue;
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
-use crate::kernel::Limb;
+use crate::kernel::{Ahead, Limb, MIN_DEGREE, round_to_i64};
+use crate::order::transpose64;
 use crate::poly::{Eval, Poly};
 use crate::threads;
 use std::ops::Range;
@@ -17,21 +18,30 @@ use std::ops::Range;
 const CHUNK: usize = 512;
 /// Shortest block that is worth a kernel call of its own.
 const SHORTEST_BLOCK: usize = 256;
-/// Words within which the evaluation order is not bit-reversed ([`crate::order`]).
+/// Words within which the evaluation order is not bit-reversed ([`crate::order`]): a square of eight rows, column after column.
 const SQUARE: usize = 64;
-/// Shortest block that is kept once: within a square of eight by eight, all rows are alike then.
-const SHORTEST_KEPT: usize = 8;
+/// Words of a square's row.
+const LINE: usize = 8;
+/// Sizes below which coefficients are rounded to words.
+const WORD: f64 = (1u64 << 62) as f64;
 
 /// A polynomial in X^(N/2p) over a basis, in evaluation form.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PeriodicPoly(Rows);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Rows {
     /// Every value.
     Full(Poly<Eval>),
-    /// For each limb its 2p values, in bit-reversed order.
-    Blocks { degree: usize, words: usize, values: Vec<u64> },
+    /// For each limb its 2p values: in bit-reversed order, and where blocks are shorter than a column of a square, the rows of a
+    /// square that differ.
+    Blocks { degree: usize, words: usize, values: Buffer },
+}
+
+impl std::fmt::Debug for PeriodicPoly {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PeriodicPoly({} limbs, {} bytes)", self.limbs(), self.bytes())
+    }
 }
 
 impl PeriodicPoly {
@@ -43,20 +53,20 @@ impl PeriodicPoly {
         let _crossing = Crossing::begin();
         let (n, words) = (basis.degree(), coefficients.len());
         assert!(words.is_power_of_two() && (2..=n).contains(&words), "two coefficients for each slot of a period");
-        let kept = Self::words_of(n, words / 2);
-        let mut values = Buffer::dirty(kept * basis.len());
-        threads::for_each_chunk(&mut values, kept, |t, out| evaluate(basis.limb(t), coefficients, out));
-        if kept < n {
-            return Self(Rows::Blocks { degree: n, words, values: values.to_vec() });
+        let coefficients = Coefficients::of(coefficients);
+        if words == n {
+            let mut poly = Poly::dirty(basis);
+            poly.for_each(|_, limb, out| evaluate(limb, &coefficients, out));
+            return Self(Rows::Full(poly));
         }
-        let mut poly = Poly::dirty(basis);
-        poly.words_mut().copy_from_slice(&values);
-        Self(Rows::Full(poly))
+        let mut values = Buffer::dirty(words * basis.len());
+        threads::for_each_chunk(&mut values, words, |t, out| evaluate(basis.limb(t), &coefficients, out));
+        Self(Rows::Blocks { degree: n, words, values })
     }
 
     /// Words of a limb of a vector of some period.
-    pub fn words_of(degree: usize, period: usize) -> usize {
-        if degree / (2 * period) < SHORTEST_KEPT { degree } else { 2 * period }
+    pub const fn words_of(period: usize) -> usize {
+        2 * period
     }
 
     /// Bytes in memory.
@@ -94,13 +104,18 @@ impl PeriodicPoly {
             for (i, out) in scratch.chunks_mut(step).enumerate() {
                 out.fill(values[(start + i * step) / block]);
             }
-        } else {
+        } else if block >= LINE {
             // Index 8r + c of a square stands for 8c + r.
-            let per_lane = block / 8;
+            let per_lane = block / LINE;
             for (i, out) in scratch.chunks_exact_mut(SQUARE).enumerate() {
                 let first = (start + i * SQUARE) / block;
-                let lanes: [u64; 8] = std::array::from_fn(|c| values[first + c / per_lane]);
-                out.chunks_exact_mut(8).for_each(|row| row.copy_from_slice(&lanes));
+                let lanes: [u64; LINE] = std::array::from_fn(|c| values[first + c / per_lane]);
+                out.chunks_exact_mut(LINE).for_each(|row| row.copy_from_slice(&lanes));
+            }
+        } else {
+            let lines = values[start / block..].chunks_exact(LINE);
+            for (line, out) in lines.zip(scratch.chunks_exact_mut(LINE * block)) {
+                out.chunks_exact_mut(LINE).for_each(|row| row.copy_from_slice(line));
             }
         }
         scratch
@@ -118,27 +133,66 @@ impl PeriodicPoly {
     }
 }
 
+/// Coefficients of a polynomial in a power of X, to be rounded.
+enum Coefficients<'a> {
+    /// Rounded to words.
+    Words(Vec<i64>),
+    /// Of which some are too large.
+    Large(&'a [f64]),
+}
+
+impl<'a> Coefficients<'a> {
+    fn of(coefficients: &'a [f64]) -> Self {
+        if coefficients.iter().any(|c| c.abs() >= WORD) {
+            return Self::Large(coefficients);
+        }
+        let mut words = vec![0; coefficients.len()];
+        round_to_i64(&mut words, coefficients, 1.0);
+        Self::Words(words)
+    }
+
+    fn residues(&self, limb: &Limb, out: &mut [u64]) {
+        let q = limb.modulus();
+        match self {
+            // A line at least, as kernels take them.
+            Self::Words(words) if words.len() >= LINE => limb.from_i64(out, words),
+            Self::Words(words) => out.iter_mut().zip(words).for_each(|(o, c)| *o = q.reduce_i64(*c)),
+            Self::Large(large) => out.iter_mut().zip(*large).for_each(|(o, c)| *o = residue(*c, q)),
+        }
+    }
+}
+
 /// The values modulo a prime: all N of them, or one for each block.
-fn evaluate(limb: &Limb, coefficients: &[f64], out: &mut [u64]) {
-    let (n, q) = (limb.degree(), limb.modulus());
-    let stride = n / coefficients.len();
-    if coefficients.len() == 2 {
+fn evaluate(limb: &Limb, coefficients: &Coefficients<'_>, out: &mut [u64]) {
+    let (n, q, words) = (limb.degree(), limb.modulus(), out.len());
+    coefficients.residues(limb, out);
+    if words == n {
+        return limb.forward(out);
+    }
+    if words == 2 {
         // ψ^(N/2) is a square root of −1.
-        let [a, b] = [coefficients[0], coefficients[1]].map(|c| residue(c, q));
-        let b = q.mul(b, q.pow(limb.root(), n as u64 / 2));
+        let [a, b] = [out[0], q.mul(out[1], q.pow(limb.root(), n as u64 / 2))];
         (out[0], out[1]) = (q.add(a, b), q.sub(a, b));
         return;
     }
-    let mut row = Buffer::zeroed(n);
-    row.iter_mut().step_by(stride).zip(coefficients).for_each(|(x, c)| *x = residue(*c, q));
-    if out.len() == n {
-        limb.forward(&mut row);
-        out.copy_from_slice(&row);
+    // A polynomial in a power of X is transformed as one of a smaller degree, down to the least that kernels serve.
+    let (degree, block) = (words.max(MIN_DEGREE), n / words);
+    let stride = degree / words;
+    let mut row = Buffer::zeroed(degree);
+    row.iter_mut().step_by(stride).zip(out.iter()).for_each(|(x, c)| *x = *c);
+    // No whole transform, so that it is not counted as one.
+    limb.smaller(degree).kernels().forward(&mut row, &mut Ahead::of(&[]));
+    let reversed = |i: usize| row[transpose64(i * stride)];
+    if block >= LINE {
+        out.iter_mut().enumerate().for_each(|(i, o)| *o = reversed(i));
         return;
     }
-    // After so many layers a block is the polynomial modulo X^d − ω, a constant.
-    limb.forward_partial(&mut row, coefficients.len().trailing_zeros());
-    out.iter_mut().zip(row.iter().step_by(stride)).for_each(|(o, x)| *o = *x);
+    // Rows of a square, `block` of which are alike.
+    let lines = LINE / block;
+    for (square, out) in out.chunks_exact_mut(LINE * lines).enumerate() {
+        let place = |i: usize| square * LINE * lines + i % LINE * lines + i / LINE;
+        out.iter_mut().enumerate().for_each(|(i, o)| *o = reversed(place(i)));
+    }
 }
 
 /// Some rows and what multiplies them, with that one's limb.
@@ -201,12 +255,28 @@ mod tests {
         (0..2 * p).map(|j| ((j as f64 * 0.37).sin() * 40f64.exp2()).round()).collect()
     }
 
+    /// By a transform of its own size a polynomial in a power of X has the values that it has among all.
+    #[test]
+    fn values_are_those_of_the_whole_polynomial() {
+        let n = 1024;
+        let basis = RnsBasis::new(n, &ntt_primes(n, 50, 2, &[]).unwrap()).unwrap();
+        for p in (0..10).map(|k| 1usize << k) {
+            let mut whole = vec![0; n];
+            let own = coefficients(p);
+            own.iter().enumerate().for_each(|(j, c)| whole[j * n / (2 * p)] = *c as i64);
+            let wanted = Poly::<crate::Coeff>::from_signed(&basis, &whole).into_eval();
+            let found = PeriodicPoly::rounded(&basis, &own);
+            assert_eq!(found.bytes(), 2 * 8 * PeriodicPoly::words_of(p));
+            assert!(found.to_poly(&basis).words() == wanted.words(), "period {p}");
+        }
+    }
+
     #[test]
     fn sums_of_all_kinds() {
         let n = 1024;
         let basis = RnsBasis::new(n, &ntt_primes(n, 50, 2, &[]).unwrap()).unwrap();
         let limb = basis.limb(1);
-        for periods in [vec![1], vec![1, 2, 1], vec![1, 4, 16], vec![512, 1, 64, 32]] {
+        for periods in [vec![1], vec![1, 2, 1], vec![1, 4, 16], vec![512, 1, 64, 32], vec![128], vec![256, 128, 512]] {
             let plains: Vec<_> = periods.iter().map(|p| PeriodicPoly::rounded(&basis, &coefficients(*p))).collect();
             let rows: Vec<Vec<u64>> = (0..periods.len() as u64).map(|k| Random(k).words(limb.q(), n)).collect();
             let terms: Vec<RowTerm<'_, 1>> = rows.iter().zip(&plains).map(|(x, p)| ([x.as_slice()], p, 1)).collect();

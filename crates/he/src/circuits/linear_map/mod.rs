@@ -416,7 +416,7 @@ impl MapPlan {
             let (mut diagonals, mut all) = (Vec::new(), Vec::new());
             for (baby, values) in terms {
                 let mut values: Vec<Complex64> = values.iter().map(|x| (*x).into()).collect();
-                sums.iter_mut().zip(values.iter().cycle()).for_each(|(s, x)| *s += x.norm());
+                sums.iter_mut().zip(values.iter().cycle()).for_each(|(s, x)| *s += size(*x));
                 // Rot_g(p ⊙ x) = Rot_g(p) ⊙ Rot_g(x): the diagonal is turned back beforehand.
                 let back = rotation.rem_euclid(values.len() as i64) as usize;
                 values.rotate_right(back);
@@ -467,7 +467,7 @@ impl Diagonal {
     fn of(baby: usize, values: &[Complex64]) -> Self {
         let period = period(values);
         let values = &values[..period];
-        let bound = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
+        let bound = values.iter().map(|z| size(*z)).fold(0.0, f64::max);
         let mean_square = values.iter().map(|z| z.norm_sqr()).sum::<f64>() / period as f64;
         Self { baby, period, bound, mean_square, rounding: ROUNDING_VARIANCE * (2 * period) as f64 }
     }
@@ -477,6 +477,11 @@ impl Diagonal {
         let transform = (degree as f64).log2() * f64::EPSILON;
         canonical_bound(&TAIL, (2 * self.period) as f64, ROUNDING_VARIANCE, 1) + self.bound * scale * transform
     }
+}
+
+/// |z|, of real numbers without a root.
+fn size(z: Complex64) -> f64 {
+    if z.im == 0.0 { z.re.abs() } else { z.norm() }
 }
 
 fn check<T: Copy + Into<Complex64>>(params: &Params, diagonals: &Diagonals<T>, at: EncodeAt) -> Result<(), HeError> {
@@ -499,7 +504,7 @@ fn check<T: Copy + Into<Complex64>>(params: &Params, diagonals: &Diagonals<T>, a
         if !diagonal.len().is_power_of_two() || diagonal.len() > params.slots() {
             return Err(HeError::Rlwe(RlweError::TooManyValues { found: diagonal.len(), capacity: params.slots() }));
         }
-        let size = |x: &T| (*x).into().norm();
+        let size = |x: &T| size((*x).into());
         let limit = at.max_abs * (1.0 + 1e-12);
         match diagonal.iter().position(|x| size(x).is_nan() || size(x) > limit) {
             Some(index) if size(&diagonal[index]).is_finite() => {
