@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sudare as sd
+from conftest import serving
 from test_documents import GUIDE, blocks, commands
 
 NAMES = ["north", "south", "west"]
@@ -80,6 +82,53 @@ def test_a_party_goes_on_from_its_folder(plan: sd.Plan, tmp_path: Path) -> None:
     with pytest.raises(sd.SudareError, match="key-north"):
         sd.Party(room, "north", tmp_path / "elsewhere")
     assert sd.Party(room, "guest", tmp_path / "guest").missing["key"] == ["south", "west"]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sd.Remote]:
+    """A server where parties meet."""
+    with serving(tmp_path_factory.mktemp("serve")) as (url, token):
+        yield sd.remote(url, token=token)
+
+
+def test_parties_meet_at_a_server(plan: sd.Plan, served: sd.Remote, tmp_path: Path) -> None:
+    room = served.room("study")
+    with pytest.raises(sd.FormatError, match="study"):
+        sd.Parties(room)
+    seen = sd.Parties.begin(room, plan, NAMES)
+    with pytest.raises(sd.SudareError, match="already"):
+        sd.Parties.begin(room, plan, NAMES)
+    # Each call is a party that starts anew.
+    for _ in range(3):
+        for name in NAMES:
+            sd.Party(room, name, tmp_path / name, threads=1).round()
+    assert (seen.missing, served.rooms()) == ({}, ["study"])
+    north, south, west = (sd.Party(room, name, tmp_path / name, threads=1) for name in NAMES)
+    computes = sd.combine(room)
+    assert isinstance(computes, sd.RemoteServer)
+    x = np.random.default_rng(2).uniform(-1, 1, (3, 4, 3))
+    for i, name in enumerate(NAMES):
+        assert seen.value(name) is None
+        seen.put(name, seen.public().encrypt(x[i], name))
+    values = [seen.value(name) for name in NAMES]
+    south.put("total", computes.run(*values))
+    total = west.value("total")
+    assert total is not None
+    north.share(total, ["north", "west"], ["south"])
+    assert seen.unanswered(total) == ["west"]
+    west.share(total)
+    assert np.abs(south.combine(total) - x.sum(axis=0)).max() <= plan.error
+    with pytest.raises(sd.SudareError, match="value-total"):
+        south.put("total", values[0] if values[0] is not None else total)
+    with pytest.raises(sd.PlanError, match="letters"):
+        south.value("../x")
+    assert "study" in repr(room)
+    room.delete()
+    with pytest.raises(sd.RemoteError, match="room"):
+        room.delete()
+    nobody = sd.remote(served.url, token="sudare_none").room("study")
+    with pytest.raises(sd.RemoteError, match="token"):
+        sd.Parties(nobody)
 
 
 def test_what_is_not_shared_is_refused(plan: sd.Plan, tmp_path: Path) -> None:
