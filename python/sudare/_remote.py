@@ -216,9 +216,12 @@ class _Computes:
     def __init__(self, remote: Remote, plan: Plan, keys: bytes | tuple[str, int] | None) -> None:
         self._remote, self._plan = remote, plan
         self._sent = remote.send(plan._core.to_json().encode())
-        sent = (remote.send(keys), len(keys)) if isinstance(keys, bytes) else keys
-        self._keys, self.key_bytes = (None, 0) if sent is None else sent
-        self.threads = 0
+        self._keys: str | None = None
+        self.key_bytes = self.threads = 0
+        if keys is not None:
+            # What is there already has a name and a length.
+            sent = (remote.send(keys), len(keys)) if isinstance(keys, bytes) else keys
+            self._keys, self.key_bytes = sent
 
     def keys_bytes(self) -> bytes:
         return b"" if self._keys is None else self._remote.fetch(self._keys)
