@@ -6,8 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import _core
-from ._array import Floats
 from ._errors import UnsupportedError
 from ._matrix import Blocks, Encrypted, Unused
 from ._plan import Plan
@@ -197,14 +199,15 @@ class Party(Parties):
         with clock("a share of a decryption"):
             return self._core.share(_only(x), asked)
 
-    def combine(self, x: Encrypted) -> Floats:
-        """The result, where it was decrypted for this name. It is within `plan.error`.
+    def combine(self, x: Encrypted) -> NDArray[Any]:
+        """The result, where it was decrypted for this name. It is within `plan.error`; integers are exact.
 
         Raises `ShapeError` that numbers the parties whose shares are missing, `PlanError` where nobody was
         asked to decrypt it for this name.
         """
-        shown: Floats = self._core.combine(_only(x))
-        return shown.reshape(x.shape)
+        shown, largest = self._core.combine(_only(x)), self.plan._core.largest_integer
+        kind: Any = np.float64 if largest is None else np.int64 if largest < 2**63 else object
+        return np.asarray(shown, dtype=kind).reshape(x.shape)
 
     def __repr__(self) -> str:
         return f"<sudare party {self._name} of {', '.join(self.names)}, secret hidden>"

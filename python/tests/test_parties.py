@@ -84,6 +84,39 @@ def test_a_party_goes_on_from_its_folder(plan: sd.Plan, tmp_path: Path) -> None:
     assert sd.Party(room, "guest", tmp_path / "guest").missing["key"] == ["south", "west"]
 
 
+def test_integers_are_opened_exactly(tmp_path: Path) -> None:
+    spec = sd.spec((2, 3), dtype=int, max_abs=10**6)
+    plan = sd.plan(
+        lambda north, south, west: north + 2 * south - west,
+        north=spec,
+        south=spec,
+        west=spec,
+        parties=3,
+        threshold=2,
+        release=sd.Release(5),
+    )
+    assert plan.error == 0.0
+    north, south, west = members(tmp_path, plan)
+    server = sd.combine(tmp_path / "room", threads=1)
+    x = np.random.default_rng(3).integers(-(10**6), 10**6, (3, 2, 3))
+    a, b, c = (server.bind(north.public().encrypt(x[i], name)) for i, name in enumerate(NAMES))
+    total = a + 2 * b - c
+    south.share(total, ["south", "west"], ["north"])
+    west.share(total)
+    found = north.combine(total)
+    assert found.dtype == np.int64
+    assert (found == x[0] + 2 * x[1] - x[2]).all()
+    with pytest.raises(sd.PlanError, match="beside its result"):
+        sd.plan(
+            lambda A, B: A @ B,
+            A=spec,
+            B=sd.spec((3, 2), dtype=int, max_abs=9),
+            parties=3,
+            threshold=2,
+            release=sd.Release(5),
+        )
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sd.Remote]:
     """A server where parties meet."""

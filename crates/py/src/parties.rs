@@ -1,13 +1,12 @@
 //! Parties that hold a key together.
 
-use crate::array::array;
+use crate::array::{array, whole};
 use crate::encrypted::Encrypted;
 use crate::error::{Refusal, Result};
 use crate::plan::Plan;
 use crate::remote::Remote;
 use crate::server::Server;
 use crate::work::{Workers, bytes, long};
-use numpy::PyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
@@ -16,7 +15,7 @@ use sudare_ring::ErrorKind;
 use sudare_rlwe::wire::Wire;
 use sudare_serve::RemoteRoom;
 use sudare_session as session;
-use sudare_session::parties::{self, Folder, Messages, Request};
+use sudare_session::parties::{self, Folder, Messages, Opened, Request};
 
 /// Where the messages are: a folder, or a server's room of a name.
 #[derive(FromPyObject)]
@@ -160,7 +159,10 @@ impl Member {
     }
 
     /// Opens a result for this receiver.
-    fn combine<'py>(&self, py: Python<'py>, value: &Encrypted) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        array(py, self.with(py, |own| Ok(own.combine(&value.0)?))?)
+    fn combine<'py>(&self, py: Python<'py>, value: &Encrypted) -> PyResult<Bound<'py, PyAny>> {
+        match self.with(py, |own| Ok(own.combine(&value.0)?))? {
+            Opened::Reals(matrices) => Ok(array(py, matrices)?.into_any()),
+            Opened::Integers(matrices) => whole(py, &matrices),
+        }
     }
 }

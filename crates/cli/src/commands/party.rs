@@ -12,7 +12,7 @@ use sudare_methods::MatrixError;
 use sudare_rlwe::wire::Wire;
 use sudare_serve::Request as Job;
 use sudare_session::Encrypted;
-use sudare_session::parties::{Member, Request, Room, Step};
+use sudare_session::parties::{Member, Opened, Request, Room, Step};
 
 pub fn run(args: &Args, a: &Party) -> Result<(), CliError> {
     match a {
@@ -82,10 +82,17 @@ fn combine(args: &Args, a: &Combine) -> Result<(), CliError> {
     matrices::check_output(&a.output)?;
     let own = Member::open(a.room.messages()?, home, args.threads).in_file(home)?;
     let value = value(own.room(), result)?;
-    let shown = Numbers::Reals(own.combine(&value).in_file(result)?);
+    let shown = match own.combine(&value).in_file(result)? {
+        Opened::Reals(matrices) => Numbers::Reals(matrices),
+        Opened::Integers(matrices) => Numbers::Integers(matrices),
+    };
     let whole = matrices::write(&a.output, &shown, &Names::default(), &a.csv)?;
-    let ((rows, cols), error) = (value.shape(), own.room().plan().summary().predicted_error);
-    say(args, format!("{}  {}  {rows}×{cols}, within {error:.1e}", a.output.display(), bytes(whole.size())))?;
+    let ((rows, cols), plan) = (value.shape(), own.room().plan());
+    let within = match plan.is_exact() {
+        true => "exact".to_owned(),
+        false => format!("within {:.1e}", plan.summary().predicted_error),
+    };
+    say(args, format!("{}  {}  {rows}×{cols}, {within}", a.output.display(), bytes(whole.size())))?;
     whole.put(args.existing())
 }
 

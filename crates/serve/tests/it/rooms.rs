@@ -210,7 +210,7 @@ fn a_session_goes_through_a_server() {
     assert_eq!(parties[1].share(&result, Some(&other)).unwrap_err().kind(), ErrorKind::NotPlanned);
     parties[2].share(&result, None).unwrap();
     let expected = Matrix::from_fn(2, 3, |i, j| (a.get(i, j) + b.get(i, j)).powi(2)).unwrap();
-    close(&parties[1].combine(&result).unwrap()[0], &expected, plan.summary().predicted_error);
+    close(&parties[1].combine(&result).unwrap().reals().unwrap()[0], &expected, plan.summary().predicted_error);
     // A copy of the room is a folder with which a session goes on as well.
     let copy = world.folder.path().join("copy");
     copied(&*world.room(&server), &copy);

@@ -1,16 +1,13 @@
 //! A party, or a receiver of results, with the folder that it keeps.
 
 use super::messages::Messages;
+use super::opening::{Opened, Openings};
 use super::request::Request;
 use super::room::{Room, Step, check_name, damaged};
 use super::seal::Sealing;
-use crate::client::require_plan;
 use crate::{Encrypted, PublicClient};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use sudare_expr::Matrix;
-use sudare_he::ckks::Plaintext;
-use sudare_he::ckks::multiparty::SharedDecryption;
 use sudare_methods::MatrixError;
 use sudare_ring::Threads;
 use sudare_ring::random::Seed;
@@ -183,23 +180,6 @@ impl Member {
         PublicClient::new(self.room.plan(), self.threads.run(|| self.room.public_key())?, self.threads.count())
     }
 
-    /// How each ciphertext of a result is decrypted by the parties of a request.
-    fn openings(&self, value: &Encrypted, request: &Request) -> Result<Vec<SharedDecryption>, MatrixError> {
-        let (plan, session) = (self.room.plan(), self.room.session());
-        require_plan(plan.hash(), value)?;
-        if value.node() != plan.expression().output() {
-            let planned = "the result of the expression is decrypted".into();
-            return Err(MatrixError::NotPlanned { operation: "a decryption of this value", planned });
-        }
-        let (opening, active) = (plan.opening()?, self.room.active(request)?);
-        let (expected, slots) = (opening.expected, session.params().degree() / 2);
-        let one = |ciphertext| {
-            let bounds = (&expected, opening.max_abs);
-            Ok(SharedDecryption::new(session, ciphertext, bounds, &active, opening.policy, slots)?)
-        };
-        value.ciphertexts()?.iter().map(one).collect()
-    }
-
     /// Answers a request for a result's decryption: this party's shares go to the receivers, encrypted to each. They are in the ledger before anybody has them; asked again, they are the same.
     /// `request` is whom this party agrees to decrypt with, and for whom; without one it agrees to what was asked.
     ///
@@ -218,16 +198,16 @@ impl Member {
         };
         self.room.check_request(&request)?;
         let keys = request.receivers.iter().map(|to| self.room.key_of(to)).collect::<Result<Vec<_>, _>>()?;
-        let openings = self.openings(value, &request)?;
+        let openings = Openings::new(&self.room, value, &request)?;
         // Asked once nothing else can refuse it: a request stands for good.
         self.room.ask(value, &request)?;
         let (party, ledger) = own(&mut self.own, &self.name)?;
+        let shares = self.threads.run(|| openings.shares(party, ledger))?;
         let mut bytes = Zeroizing::new(Vec::new());
-        for (i, opening) in openings.iter().enumerate() {
-            let share = self.threads.run(|| opening.share(party, ledger))?;
+        for (i, share) in shares.iter().enumerate() {
             let one = Zeroizing::new(share.to_bytes()?);
-            // All shares of a result are as long; a vector that grows leaves copies behind.
-            bytes.reserve_exact(one.len() * (openings.len() - i));
+            // Shares of a result are as long as the first, or shorter; a vector that grows leaves copies behind.
+            bytes.reserve_exact(one.len() * (shares.len() - i));
             bytes.extend_from_slice(&one);
         }
         let result = Room::result_name(value)?;
@@ -242,24 +222,24 @@ impl Member {
         Ok(request)
     }
 
-    /// Opens a result for this receiver, from the shares of all parties that were asked. Elements are within what the plan promises.
+    /// Opens a result for this receiver, from the shares of all parties that were asked. Elements are within what the plan promises; integers are exact.
     ///
     /// # Errors
     /// [`MatrixError::NotPlanned`] where nothing was asked for this receiver; `PartyError::Missing`, and those that name a party.
-    pub fn combine(&self, value: &Encrypted) -> Result<Vec<Matrix>, MatrixError> {
-        let (room, plan) = (&self.room, self.room.plan());
+    pub fn combine(&self, value: &Encrypted) -> Result<Opened, MatrixError> {
+        let room = &self.room;
         let request = room.request(value)?.filter(|request| request.receivers.contains(&self.name));
         let request = request.ok_or_else(|| MatrixError::NotPlanned {
             operation: "this result",
             planned: format!("nobody was asked to decrypt it for {}", self.name),
         })?;
-        let (openings, result) = (self.openings(value, &request)?, Room::result_name(value)?);
+        let (openings, result) = (Openings::new(room, value, &request)?, Room::result_name(value)?);
         let present = room.listed(&Room::share_beginning(&result))?;
-        let mut shares: Vec<Vec<DecryptionShare>> = openings.iter().map(|_| Vec::new()).collect();
+        let mut shares: Vec<Vec<DecryptionShare>> = (0..openings.count()).map(|_| Vec::new()).collect();
         for name in &request.parties {
             let file = Room::share_file(&result, name, &self.name);
             let Some(index) = room.index(name).filter(|_| present.contains(&file)) else { continue };
-            let sealed = room.get(&file, room.most_bytes(openings.len()))?;
+            let sealed = room.get(&file, room.most_bytes(openings.count()))?;
             let malformed = |error: WireError| PartyError::Malformed { party: index, error };
             let early =
                 || malformed(WireError::Corrupt { what: "a share that ends early, or has more than its ciphertexts" });
@@ -275,11 +255,7 @@ impl Member {
                 return Err(early().into());
             }
         }
-        self.threads.run(|| {
-            let plain = openings.iter().zip(&shares).map(|(opening, shares)| Ok(opening.combine(shares)?));
-            let plain = Zeroizing::new(plain.collect::<Result<Vec<Plaintext>, MatrixError>>()?);
-            plan.real()?.decode(plan.goal(), value.node(), &plain)
-        })
+        self.threads.run(|| openings.combine(room, value.node(), &shares))
     }
 }
 

@@ -15,12 +15,14 @@
 
 mod member;
 mod messages;
+mod opening;
 mod request;
 mod room;
 mod seal;
 
 pub use member::Member;
 pub use messages::{Folder, Messages, too_long};
+pub use opening::Opened;
 pub use request::Request;
 pub use room::{MAX_NAME, Missing, Room, Step};
 pub use seal::{SealedKey, Sealing};

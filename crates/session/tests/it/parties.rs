@@ -8,7 +8,7 @@ use sudare_plan::{CostModel, Goal, Plan, Planner, Sharing};
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_session::parties::{Folder, Member, Request, Room, Step};
-use sudare_session::{Client, Encrypted, Server};
+use sudare_session::{Client, Encrypted, QUIET, Server};
 
 const NAMES: [&str; 3] = ["north", "south", "west"];
 
@@ -129,7 +129,7 @@ fn any_two_decrypt_a_sum_and_its_promise_holds() {
         }
         let room = Room::open(Folder::at(&world.room())).unwrap();
         assert_eq!(room.unanswered(&sum).unwrap(), Vec::<String>::new());
-        let shown = parties[0].combine(&sum).unwrap();
+        let shown = parties[0].combine(&sum).unwrap().reals().unwrap();
         let expected = Matrix::from_fn(3, 4, |i, j| inputs.iter().map(|m| m.get(i, j)).sum()).unwrap();
         close(&shown[0], &expected, promised);
         // It is for north alone.
@@ -155,6 +155,7 @@ fn products_are_computed_under_the_common_key() {
     parties[1].share(&value, None).unwrap();
     let expected = a.matmul(&b).unwrap();
     for shown in [outside.combine(&value).unwrap(), parties[1].combine(&value).unwrap()] {
+        let shown = shown.reals().unwrap();
         close(&shown[0], &expected, plan.summary().predicted_error);
     }
     let mut outside = outside;
@@ -175,7 +176,7 @@ fn all_of_n_need_no_secret_shares() {
         party.share(&sum, Some(&request(&NAMES, &["west"]))).unwrap();
     }
     let expected = matrix(3, 4, 5).map(|x| Some(3.0 * x)).unwrap();
-    close(&parties[2].combine(&sum).unwrap()[0], &expected, 1e-4);
+    close(&parties[2].combine(&sum).unwrap().reals().unwrap()[0], &expected, 1e-4);
 }
 
 #[test]
@@ -306,6 +307,39 @@ fn messages_of_others_are_refused_by_name() {
     assert!(error.contains("party 1"), "{error}");
     fs::write(&secret, own).unwrap();
     parties[2].round().unwrap();
+}
+
+/// Integers are opened exactly, by any two, whatever their size.
+#[test]
+fn any_two_decrypt_sums_of_integers() {
+    let largest = 1i128 << 40;
+    let inputs = ["A", "B", "C"].map(|name| InputSpec::integers(name, (3, 4), largest as u128)).into();
+    let mut nodes: Vec<Node> = (0..3).map(Node::input).collect();
+    nodes.extend([Node::new(Operation::Add, &[0, 1]), Node::new(Operation::Sub, &[3, 2])]);
+    let expr = Expr::new(inputs, nodes, 4).unwrap();
+    let plan = Planner::new(CostModel::default()).plan(&goal(expr, 0.0, 2)).unwrap();
+    let world = World::new(&plan);
+    let mut parties = world.keyed();
+    let integers =
+        |seed: i128| Matrix::<i128>::from_fn(3, 4, |i, j| (seed * 1_234_567 - (i * 4 + j) as i128) * 12_345).unwrap();
+    let client = parties[2].client().unwrap();
+    for two in [["north", "south"], ["north", "west"], ["south", "west"]] {
+        let encrypt = |(name, seed)| client.encrypt_integers_batch(name, &[integers(seed)], QUIET).unwrap();
+        let values = [("A", 3), ("B", 5), ("C", 9)].map(encrypt);
+        let sum = world.server().run(&values).unwrap();
+        for party in parties.iter_mut().filter(|party| two.contains(&party.name())) {
+            party.share(&sum, Some(&request(&two, &["south"]))).unwrap();
+        }
+        let expected = Matrix::<i128>::from_fn(3, 4, |i, j| {
+            [3, 5].map(|s| integers(s).get(i, j)).iter().sum::<i128>() - integers(9).get(i, j)
+        });
+        let shown = parties[1].combine(&sum).unwrap();
+        assert!(shown.clone().reals().is_err());
+        assert_eq!(shown.integers().unwrap(), [expected.unwrap()]);
+        assert!(parties[0].combine(&sum).is_err());
+    }
+    // Four are declared, and each sum has so many ciphertexts.
+    assert!(parties.iter().all(|party| party.releases() > 0));
 }
 
 /// Values go beside the messages, each under a name for good.
