@@ -209,7 +209,7 @@ impl Session<'_> {
         let mut random = Random(u64::from(self.counts.0));
         let mut matrices = Vec::new();
         for input in self.plan.expression().inputs() {
-            let data = (0..input.rows * input.cols).map(|_| 2.0 * random.unit() - 1.0).collect();
+            let data = (0..input.rows * input.cols).map(|_| random.unit()).collect();
             matrices.push((input.name.clone(), Matrix::new(input.rows, input.cols, data)?));
         }
         let client = self.open(&self.names[0])?.client()?;
@@ -244,7 +244,7 @@ impl Session<'_> {
         let receiver = self.open(&self.names[0])?;
         let mut shown = None;
         let clocks = self.each(&self.names[..1], |_| {
-            shown = Some(receiver.combine(&result)?);
+            shown = Some(receiver.combine(&result)?.reals()?);
             Ok(())
         })?;
         let found = shown.ok_or("no result")?;
