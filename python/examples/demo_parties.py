@@ -42,7 +42,7 @@ SHAPE = (FEATURES + 2, FEATURES + 1)
 def wait(what: Callable[[], T | None]) -> T:
     """Waits for what another process does."""
     until = time.monotonic() + 600
-    while not (found := what()):
+    while (found := what()) is None or found is False:
         if time.monotonic() > until:
             sys.exit("the others did not come in ten minutes")
         time.sleep(0.05)

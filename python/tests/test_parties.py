@@ -190,6 +190,6 @@ def test_the_commands_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name, values in x.items():
         np.savetxt(f"{name}.csv", values, delimiter=",")
     for _, code in blocks(page, "sh"):
-        if code.startswith("sudare "):
+        if not code.startswith("make "):
             commands(code, tmp_path)
     assert np.abs(np.loadtxt("sum.csv", delimiter=",") - 0.625).max() < 1e-6
