@@ -68,7 +68,8 @@ demo-server: release ## the same on a server of its own, over HTTP: `sudare serv
 	@SUDARE=$(abspath $(TARGET))/release/sudare $(BIN)/python python/examples/demo_server.py
 
 demo-parties: release ## three hospitals, each a process, and a server: t-tests and a regression on real tumours; any two decrypt, one is killed on the way
-	@$(BIN)/python python/examples/demo_parties.py
+	cargo build --locked --quiet --release -p sudare-cli
+	@SUDARE=$(abspath $(TARGET))/release/sudare $(BIN)/python python/examples/demo_parties.py
 
 demo-genome: | prerequisites ## a private search in a real haplotype panel by three protocols, compared with the plain one
 	cargo run --locked --quiet --release -p sudare-genome --example demo

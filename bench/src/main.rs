@@ -26,6 +26,7 @@ mod papers_001_genome;
 mod papers_001_tfhe;
 mod papers_002;
 mod papers_004;
+mod parties;
 mod parts;
 mod plot;
 mod public;
@@ -183,6 +184,8 @@ enum Suite {
     Store(store::Options),
     /// `sudare serve` over loopback: what it adds to a product, overload, slow connections, many requests.
     Serve(serve::Options),
+    /// A session of several parties through a shared folder: time and bytes of each step, for one of them.
+    Parties(parties::Options),
     /// What the operations are made of.
     Parts(ops::Set),
 }
@@ -342,6 +345,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = serve::run(options, cli.threads, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("serve{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::Parties(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = parties::run(options, cli.threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("parties{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

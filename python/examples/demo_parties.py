@@ -1,9 +1,9 @@
 """Three hospitals test features of real tumours and fit one model, and none of them sees another's rows.
 
 The data are those of demo.py, split by rows. Each hospital is a process with its own rows and its own
-folder; a server, a process without any secret, adds what they encrypt. A folder that all see carries the
-messages. Any two hospitals decrypt a sum, none alone, and each sum is for the three of them. One hospital is
-killed twice and goes on from its folder.
+folder; `sudare serve`, a process without any secret, carries their messages, combines their keys, and adds
+what they encrypt. Any two hospitals decrypt a sum, none alone, and each sum is for the three of them. One
+hospital is killed twice and goes on from its folder.
 
 First come sums, squares and counts by class: means and Welch's t. From the means follow the scales of a
 logistic regression, whose steps (Newton's) need the sum of the hospitals' gradients and second derivatives,
@@ -19,13 +19,16 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import sudare as sd
 from demo import measurements
+from demo_server import server
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 NAMES = ["north", "south", "west"]
 #: Who decrypts, in turn.
 PAIRS = [["north", "west"], ["south", "west"], ["north", "south"]]
@@ -36,13 +39,14 @@ WANTED_ERROR = 1e-10
 SHAPE = (FEATURES + 2, FEATURES + 1)
 
 
-def wait(what: Callable[[], bool]) -> None:
-    """Waits for another process."""
+def wait(what: Callable[[], T | None]) -> T:
+    """Waits for what another process does."""
     until = time.monotonic() + 600
-    while not what():
+    while (found := what()) is None or found is False:
         if time.monotonic() > until:
             sys.exit("the others did not come in ten minutes")
         time.sleep(0.05)
+    return found
 
 
 def sums(x: Floats, benign: Floats) -> Floats:
@@ -85,22 +89,34 @@ def stepped(weights: Floats, total: Floats) -> Floats:
     return weights + step
 
 
-def hospital(name: str, room: Path, home: Path) -> None:
+def meeting(url: str, token: str) -> sd.RemoteRoom:
+    """Where the hospitals meet."""
+    return sd.remote(url, token=token).room("study")
+
+
+def hospital(name: str, url: str, home: Path) -> None:
     """What a hospital does; started anew it goes on where it was."""
     rows = np.load(home / "rows.npy")
     bounds, x, benign = rows[0, :-1], rows[1:, :-1], rows[1:, -1]
+    room = meeting(url, (home / "token").read_text())
     party = sd.Party(room, name, home / "party")
     while party.round():
         time.sleep(0.05)
     encrypt = party.public().encrypt
+    # One of them asks the server to compute; it could be anybody.
+    computes = sd.combine(room) if name == NAMES[0] else None
+    if computes is not None:
+        print(f"server      {computes}", flush=True)
 
     def together(step: int, mine: Callable[[], Floats]) -> Floats:
         """A sum over the three, of which two decrypt for all."""
-        said = room / f"data-{step}-{name}"
-        if not said.exists():
-            encrypt(mine(), name).save(said)
-        wait((room / f"sum-{step}").exists)
-        total = sd.load(room / f"sum-{step}", party.plan)
+        said = f"data_{step}_{name}"
+        if party.value(said) is None:
+            party.put(said, encrypt(mine(), name))
+        if isinstance(computes, sd.RemoteServer) and party.value(f"sum_{step}") is None:
+            all_three = [wait(partial(party.value, f"data_{step}_{other}")) for other in NAMES]
+            party.put(f"sum_{step}", computes.run(*all_three))
+        total = wait(partial(party.value, f"sum_{step}"))
         two = PAIRS[step % 3]
         if name in two:
             party.share(total, two, NAMES)
@@ -115,34 +131,16 @@ def hospital(name: str, room: Path, home: Path) -> None:
     np.save(home / "result.npy", np.array([np.append(0.0, t), weights]))
 
 
-def server(room: Path) -> None:
-    """What the server does: it adds, and reads nothing."""
-    wait(lambda: not sd.Parties(room).missing)
-    computes = sd.combine(room)
-    print(f"server      {computes}")
-    for step in range(STEPS + 1):
-        files = [room / f"data-{step}-{name}" for name in NAMES]
-        wait(partial(all_there, files))
-        north, south, west = (sd.load(file, computes) for file in files)
-        (north + south + west).save(room / f"sum-{step}")
-
-
-def all_there(files: list[Path]) -> bool:
-    """Whether the others have written their files."""
-    return all(file.exists() for file in files)
-
-
 def start(*words: object) -> subprocess.Popen[bytes]:
     """Another process of this demonstration."""
     return subprocess.Popen([sys.executable, __file__, *map(str, words)])
 
 
-def refusals(folder: Path) -> None:
+def refusals(room: sd.RemoteRoom, folder: Path) -> None:
     """What nobody gets: an answer for others, and a result that is not for him."""
-    room = folder / "room"
     guest = sd.Party(room, "guest", folder / "guest")
     north = sd.Party(room, "north", folder / "north" / "party")
-    total = sd.load(room / "sum-0", guest.plan)
+    total = wait(partial(guest.value, "sum_0"))
     for what in (lambda: north.share(total, ["north", "south"], ["guest"]), lambda: guest.combine(total)):
         try:
             what()
@@ -168,36 +166,35 @@ def main() -> None:
     print(plan)
     # Bounds of the features, which all agreed on.
     bounds = np.ceil(x.max(axis=0))
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        room = folder / "room"
-        sd.Parties.begin(room, plan, NAMES)
+    with tempfile.TemporaryDirectory() as temporary, server(temporary, *NAMES) as (url, tokens):
+        folder, room = Path(temporary), meeting(url, tokens[0])
+        seen = sd.Parties.begin(room, plan, NAMES)
         for at, name in enumerate(NAMES):
             (folder / name).mkdir()
+            (folder / name / "token").write_text(tokens[at])
             rows = np.column_stack([x, benign])[at::3]
             np.save(folder / name / "rows.npy", np.vstack([np.append(bounds, 0.0), rows]))
         started = time.perf_counter()
-        processes = {name: start("hospital", name, room, folder / name) for name in NAMES}
-        serving = start("server", room)
+        processes = {name: start("hospital", name, url, folder / name) for name in NAMES}
 
         def again(when: str) -> None:
             processes["west"].kill()
             processes["west"].wait()
             print(f"killed      west, {when}; it starts again from its folder")
-            processes["west"] = start("hospital", "west", room, folder / "west")
+            processes["west"] = start("hospital", "west", url, folder / "west")
 
-        wait((room / "public-west").exists)
+        wait(lambda: "west" not in seen.missing.get("public", []))
         again("while keys are made")
-        wait((room / "sum-0").exists)
+        wait(partial(seen.value, "sum_0"))
         again("while it is asked to decrypt")
-        for name, process in {**processes, "server": serving}.items():
+        for name, process in processes.items():
             if process.wait() != 0:
                 sys.exit(f"{name} failed")
         print(
             f"together    {time.perf_counter() - started:.1f} s, keys, {STEPS + 1} sums and their decryptions"
         )
         found = [np.load(folder / name / "result.npy") for name in NAMES]
-        refusals(folder)
+        refusals(room, folder)
 
     mean, deviation, t = statistics(sums(x / bounds, benign))
     weights = np.zeros(FEATURES + 1)
@@ -219,9 +216,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["hospital", name, room, home]:
-            hospital(name, Path(room), Path(home))
-        case ["server", room]:
-            server(Path(room))
+        case ["hospital", name, url, home]:
+            hospital(name, url, Path(home))
         case _:
             main()

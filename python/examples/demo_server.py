@@ -24,16 +24,20 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def server(folder: str) -> Iterator[tuple[str, str]]:
-    """A server in a process of its own: its address and a token."""
+def server(folder: str | Path, *names: str) -> Iterator[tuple[str, list[str]]]:
+    """A server in a process of its own: its address, and a token of the tenant for each name."""
     command = os.environ.get("SUDARE", str(ROOT / "target" / "release" / "sudare"))
-    made = [command, "token", "add", "clinic", "--tokens", "tokens"]
-    token = subprocess.run(made, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+    def token(name: str) -> str:
+        made = [command, "token", "add", "clinic", "--tokens", "tokens", "--name", name]
+        return subprocess.run(made, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+    tokens = [token(name) for name in names]
     words = ["--quiet", "serve", "--listen", "127.0.0.1:0", "--data", "data", "--tokens", "tokens"]
     with subprocess.Popen([command, *words], cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         if process.stdout is None:
             sys.exit("the server says nothing")
-        yield process.stdout.readline().split()[-1], token
+        yield process.stdout.readline().split()[-1], tokens
         process.terminate()
         if process.wait(60) != 0:
             sys.exit("the server did not stop as it should")
@@ -52,7 +56,7 @@ def main() -> None:
         error=WANTED_ERROR,
     )
     client = sd.Client(plan)
-    with tempfile.TemporaryDirectory() as folder, server(folder) as (url, token):
+    with tempfile.TemporaryDirectory() as folder, server(folder, "laptop") as (url, [token]):
         print(f"server      {url}, in a process of its own")
         remote = sd.remote(url, token=token)
         started = time.perf_counter()

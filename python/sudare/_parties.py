@@ -1,4 +1,4 @@
-"""Keys that several parties hold together: a folder that all of them see, and one that each keeps."""
+"""Keys that several parties hold together: a folder or room that all of them see, and one that each keeps."""
 
 from __future__ import annotations
 
@@ -6,41 +6,52 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import _core
-from ._array import Floats
 from ._errors import UnsupportedError
 from ._matrix import Blocks, Encrypted, Unused
 from ._plan import Plan
 from ._progress import clock, progress
+from ._remote import RemoteRoom
 from ._session import PublicClient, Server
 from ._stored import PathLike
 
 __all__ = ["Parties", "Party", "combine"]
 
 
-class Parties:
-    """The folder that all parties see: nothing in it is secret, and it is for one key.
+def _at(room: PathLike | RemoteRoom) -> str | tuple[_core.Remote, str]:
+    """Where messages are, as the extension has it."""
+    return (room.remote._core, room.name) if isinstance(room, RemoteRoom) else os.fspath(room)
 
-    Made by `Parties.begin`. Whoever computes or carries messages reads it so; a party is a `Party`.
+
+class Parties:
+    """What all parties see: nothing in it is secret, and it is for one key.
+
+    It is a folder, or a room of a server: `sudare.remote(…).room("study")`. Made by `Parties.begin`. Whoever
+    computes or carries messages reads it so; a party is a `Party`.
+
+    Raises `FormatError` where no session was begun, and for a room `RemoteError` where its server cannot be
+    reached or refuses, as all that follows does.
     """
 
-    def __init__(self, folder: PathLike) -> None:
-        self._folder = os.fspath(folder)
-        self._room = _core.Room.open(self._folder)
+    def __init__(self, room: PathLike | RemoteRoom) -> None:
+        self._room = _core.Room.open(_at(room))
         self._plan = Plan(self._room.plan)
 
     @classmethod
-    def begin(cls, folder: PathLike, plan: Plan, names: Sequence[str]) -> Parties:
-        """Make the folder for a plan and name the parties.
+    def begin(cls, room: PathLike | RemoteRoom, plan: Plan, names: Sequence[str]) -> Parties:
+        """Begin a session for a plan, in a new folder or room, and name the parties.
 
         The plan says how many there are and how many decrypt: `sudare.plan(…, parties=3, threshold=2,
         release=sudare.Release(100))`. Names have letters without accents, digits and `_`, up to 32.
 
         Raises `PlanError` for a plan whose key has one owner and for other names than it has parties,
-        `SudareError` where there is such a folder.
+        `SudareError` where a session was begun already.
         """
-        _core.Room.create(os.fspath(folder), plan._core, list(names))
-        return Parties(folder)
+        _core.Room.create(_at(room), plan._core, list(names))
+        return Parties(room)
 
     @property
     def plan(self) -> Plan:
@@ -71,6 +82,26 @@ class Parties:
         """
         return PublicClient(self._plan, self._room.public_bytes(), threads=threads)
 
+    def put(self, name: str, x: Encrypted) -> None:
+        """Put an encrypted value where all see it, for good: an input, or a result to be decrypted.
+
+        Its name has letters without accents, digits and `_`, up to 32. The same value again changes nothing.
+
+        Raises `PlanError` for what is no name, `KeyMismatchError` for a value of another plan, `SudareError`
+        where another one has the name.
+        """
+        self._room.put(name, _only(x))
+
+    def value(self, name: str) -> Encrypted | None:
+        """The encrypted value that was put under a name; None where there is none yet.
+
+        A server computes with it after `server.bind`.
+
+        Raises `FormatError` or `KeyMismatchError` for what is no value of the plan.
+        """
+        found = self._room.value(name)
+        return None if found is None else Encrypted(found, self._plan, None)
+
     def request(self, x: Encrypted) -> tuple[list[str], list[str]] | None:
         """Who was asked to decrypt a result, and for whom; None where nobody was.
 
@@ -91,32 +122,37 @@ class Parties:
         return f"<sudare parties {', '.join(self.names)}>"
 
 
-def combine(folder: PathLike, *, threads: int = 0) -> Server:
+def combine(room: PathLike | RemoteRoom, *, threads: int = 0) -> Server:
     """The server of a session, from the messages of all parties: evaluation keys, and nothing secret.
+
+    Of a folder it computes here, on `threads` threads. Of a server's room it computes there, a
+    `RemoteServer`, with keys that the server adds: no message of a party travels again.
 
     Raises `ShapeError` that numbers the parties whose messages are missing, and `FormatError` or
     `KeyMismatchError` that numbers one whose message is damaged or belongs elsewhere.
     """
-    room = Parties(folder)
+    seen = Parties(room)
+    if isinstance(room, RemoteRoom):
+        return room.combined(seen.plan)
     with progress("combining keys"):
-        return Server(room._room.server(threads), room.plan)
+        return Server(seen._room.server(threads), seen.plan)
 
 
 class Party(Parties):
     """One of the parties that hold a key together, or a receiver of what they decrypt.
 
-    `folder` is what `Parties.begin` made. `name` is one of the names there, or another to receive results.
-    `home` is a folder that nobody else reads: it has the party's secret and its ledger of answers. Keep it
-    out of backups: who goes back to an older ledger may answer twice. A process can end at any time; the same
-    call goes on from there. One process at a time has a party.
+    `room` is what `Parties.begin` made: a folder, or a server's room. `name` is one of the names there, or
+    another to receive results. `home` is a folder that nobody else reads: it has the party's secret and its
+    ledger of answers. Keep it out of backups: who goes back to an older ledger may answer twice. A process
+    can end at any time; the same call goes on from there. One process at a time has a party.
 
     Raises `SudareError` where the name is taken or another process has it, `FormatError` for a party whose
     ledger or secret is gone.
     """
 
-    def __init__(self, folder: PathLike, name: str, home: PathLike, *, threads: int = 0) -> None:
-        super().__init__(folder)
-        self._name, self._core = name, _core.Member(self._folder, name, os.fspath(home), threads)
+    def __init__(self, room: PathLike | RemoteRoom, name: str, home: PathLike, *, threads: int = 0) -> None:
+        super().__init__(room)
+        self._name, self._core = name, _core.Member(_at(room), name, os.fspath(home), threads)
 
     @property
     def name(self) -> str:
@@ -163,14 +199,15 @@ class Party(Parties):
         with clock("a share of a decryption"):
             return self._core.share(_only(x), asked)
 
-    def combine(self, x: Encrypted) -> Floats:
-        """The result, where it was decrypted for this name. It is within `plan.error`.
+    def combine(self, x: Encrypted) -> NDArray[Any]:
+        """The result, where it was decrypted for this name. It is within `plan.error`; integers are exact.
 
         Raises `ShapeError` that numbers the parties whose shares are missing, `PlanError` where nobody was
         asked to decrypt it for this name.
         """
-        shown: Floats = self._core.combine(_only(x))
-        return shown.reshape(x.shape)
+        shown, largest = self._core.combine(_only(x)), self.plan._core.largest_integer
+        kind: Any = np.float64 if largest is None else np.int64 if largest < 2**63 else object
+        return np.asarray(shown, dtype=kind).reshape(x.shape)
 
     def __repr__(self) -> str:
         return f"<sudare party {self._name} of {', '.join(self.names)}, secret hidden>"

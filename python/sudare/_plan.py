@@ -294,7 +294,8 @@ def plan(
 
     With `parties` and a `threshold` so many parties hold the key together, and any `threshold` of them
     decrypt (`sudare.Party`). Each decryption is a `release`, which has to be declared, and `error` is what is
-    left with all noise of the parties. Such plans are of real matrices and refresh nothing.
+    left with all noise of the parties. Such plans refresh nothing. Those of integers (`dtype=int`) add,
+    subtract and scale, and multiply nothing encrypted.
 
     With `bootstrap="auto"` values may be refreshed where levels end, if that is cheaper than a ring with
     levels for everything: the planner places refreshes by a shortest path over operations and levels, for
@@ -306,9 +307,9 @@ def plan(
     the server gets them: the plan has the matrix that comes out, as an input named
     with a number, `W (2)`.
 
-    If the inputs are described with `dtype=int`, the result is exact, and there is no `error` or release.
-    Then the function has `+ - * @` with encrypted and plain operands and numbers that are integers, `.T` and
-    `.sum(axis)`, and multiplies no more than two encrypted values with each other.
+    If the inputs are described with `dtype=int`, the result is exact: there is no `error`, and no release but
+    that of several parties. Then the function has `+ - * @` with encrypted and plain operands and numbers
+    that are integers, `.T` and `.sum(axis)`, and multiplies at most two encrypted values with each other.
 
     Integers are refreshed too: with `bootstrap="auto"`, or one of the sets "X15" (3 products between
     refreshes) and "X16" (20), the function multiplies as often as it likes, element by element: `x**100`, or

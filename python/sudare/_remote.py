@@ -31,7 +31,16 @@ from ._plan import Plan
 from ._progress import Report, progress
 from ._session import Client, Server
 
-__all__ = ["Remote", "RemoteError", "RemoteModel", "RemotePanel", "RemoteServer", "RemoteTable", "remote"]
+__all__ = [
+    "Remote",
+    "RemoteError",
+    "RemoteModel",
+    "RemotePanel",
+    "RemoteRoom",
+    "RemoteServer",
+    "RemoteTable",
+    "remote",
+]
 
 #: Seconds of an answer, of a piece of an object and of a job, and tries; None for those of the extension.
 PATIENCE: tuple[float, float, float, int] | None = None
@@ -144,6 +153,21 @@ class Remote:
         """
         return self._core.tables()
 
+    def room(self, name: str) -> RemoteRoom:
+        """A room of the server, where parties that hold a key together meet: `sudare.Party` takes it.
+
+        Its name has letters, digits, hyphens, underscores and dots, up to 64. It is made with its first
+        message, and stays until `delete`. All parties are one tenant, each with a token of its own.
+        """
+        return RemoteRoom(self, name)
+
+    def rooms(self) -> list[str]:
+        """The names of the rooms that this tenant has at the server.
+
+        Raises `RemoteError` for a server that cannot be reached or refuses.
+        """
+        return self._core.rooms()
+
     def model(self, name: str) -> RemoteModel:
         """A compiled model of the server, by the name that `config()` has.
 
@@ -189,12 +213,15 @@ class _Computes:
     columns: int | None = None
     log_n = 0
 
-    def __init__(self, remote: Remote, plan: Plan, keys: bytes | None) -> None:
+    def __init__(self, remote: Remote, plan: Plan, keys: bytes | tuple[str, int] | None) -> None:
         self._remote, self._plan = remote, plan
         self._sent = remote.send(plan._core.to_json().encode())
-        self._keys = None if keys is None else remote.send(keys)
-        self.key_bytes = 0 if keys is None else len(keys)
-        self.threads = 0
+        self._keys: str | None = None
+        self.key_bytes = self.threads = 0
+        if keys is not None:
+            # What is there already has a name and a length.
+            sent = (remote.send(keys), len(keys)) if isinstance(keys, bytes) else keys
+            self._keys, self.key_bytes = sent
 
     def keys_bytes(self) -> bytes:
         return b"" if self._keys is None else self._remote.fetch(self._keys)
@@ -248,7 +275,7 @@ class RemoteServer(Server):
     Operands that the server has, results among them, are not sent again.
     """
 
-    def __init__(self, remote: Remote, plan: Plan, keys: bytes | None) -> None:
+    def __init__(self, remote: Remote, plan: Plan, keys: bytes | tuple[str, int] | None) -> None:
         super().__init__(cast(_core.Server, _Computes(remote, plan, keys)), plan)
         self.remote = remote
 
@@ -270,6 +297,35 @@ class RemoteServer(Server):
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError("a remote server does not pickle; make it by remote.server")
+
+
+class RemoteRoom:
+    """A room of a server, where parties that hold a key together meet. Made by `Remote.room`.
+
+    `sudare.Parties.begin`, `sudare.Party` and `sudare.combine` take it where they take a folder.
+    """
+
+    def __init__(self, remote: Remote, name: str) -> None:
+        self.remote, self.name = remote, name
+
+    def combined(self, plan: Plan) -> RemoteServer:
+        """The server with the keys that it adds from the parties' messages; `sudare.combine` asks for it.
+
+        Raises as `sudare.combine`.
+        """
+        request = {"kind": "combine", "room": self.name}
+        with progress("combining keys remotely") as report:
+            return RemoteServer(self.remote, plan, self.remote._core.make(json.dumps(request), report))
+
+    def delete(self) -> None:
+        """Remove the room and its messages from the server. The parties' homes stay.
+
+        Raises `RemoteError` for a server that cannot be reached, or has no such room.
+        """
+        self.remote._core.delete_room(self.name)
+
+    def __repr__(self) -> str:
+        return f"<sudare room {self.name} at {self.remote.url}>"
 
 
 class RemotePanel:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sudare as sd
+from conftest import serving
 from test_documents import GUIDE, blocks, commands
 
 NAMES = ["north", "south", "west"]
@@ -82,6 +84,86 @@ def test_a_party_goes_on_from_its_folder(plan: sd.Plan, tmp_path: Path) -> None:
     assert sd.Party(room, "guest", tmp_path / "guest").missing["key"] == ["south", "west"]
 
 
+def test_integers_are_opened_exactly(tmp_path: Path) -> None:
+    spec = sd.spec((2, 3), dtype=int, max_abs=10**6)
+    plan = sd.plan(
+        lambda north, south, west: north + 2 * south - west,
+        north=spec,
+        south=spec,
+        west=spec,
+        parties=3,
+        threshold=2,
+        release=sd.Release(5),
+    )
+    assert plan.error == 0.0
+    north, south, west = members(tmp_path, plan)
+    server = sd.combine(tmp_path / "room", threads=1)
+    x = np.random.default_rng(3).integers(-(10**6), 10**6, (3, 2, 3))
+    a, b, c = (server.bind(north.public().encrypt(x[i], name)) for i, name in enumerate(NAMES))
+    total = a + 2 * b - c
+    south.share(total, ["south", "west"], ["north"])
+    west.share(total)
+    found = north.combine(total)
+    assert found.dtype == np.int64
+    assert (found == x[0] + 2 * x[1] - x[2]).all()
+    with pytest.raises(sd.PlanError, match="beside its result"):
+        sd.plan(
+            lambda A, B: A @ B,
+            A=spec,
+            B=sd.spec((3, 2), dtype=int, max_abs=9),
+            parties=3,
+            threshold=2,
+            release=sd.Release(5),
+        )
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sd.Remote]:
+    """A server where parties meet."""
+    with serving(tmp_path_factory.mktemp("serve")) as (url, token):
+        yield sd.remote(url, token=token)
+
+
+def test_parties_meet_at_a_server(plan: sd.Plan, served: sd.Remote, tmp_path: Path) -> None:
+    room = served.room("study")
+    with pytest.raises(sd.FormatError, match="study"):
+        sd.Parties(room)
+    seen = sd.Parties.begin(room, plan, NAMES)
+    with pytest.raises(sd.SudareError, match="already"):
+        sd.Parties.begin(room, plan, NAMES)
+    # Each call is a party that starts anew.
+    for _ in range(3):
+        for name in NAMES:
+            sd.Party(room, name, tmp_path / name, threads=1).round()
+    assert (seen.missing, served.rooms()) == ({}, ["study"])
+    north, south, west = (sd.Party(room, name, tmp_path / name, threads=1) for name in NAMES)
+    computes = sd.combine(room)
+    assert isinstance(computes, sd.RemoteServer)
+    x = np.random.default_rng(2).uniform(-1, 1, (3, 4, 3))
+    for i, name in enumerate(NAMES):
+        assert seen.value(name) is None
+        seen.put(name, seen.public().encrypt(x[i], name))
+    values = [seen.value(name) for name in NAMES]
+    south.put("total", computes.run(*values))
+    total = west.value("total")
+    assert total is not None
+    north.share(total, ["north", "west"], ["south"])
+    assert seen.unanswered(total) == ["west"]
+    west.share(total)
+    assert np.abs(south.combine(total) - x.sum(axis=0)).max() <= plan.error
+    with pytest.raises(sd.SudareError, match="value-total"):
+        south.put("total", values[0] if values[0] is not None else total)
+    with pytest.raises(sd.PlanError, match="letters"):
+        south.value("../x")
+    assert "study" in repr(room)
+    room.delete()
+    with pytest.raises(sd.RemoteError, match="room"):
+        room.delete()
+    nobody = sd.remote(served.url, token="sudare_none").room("study")
+    with pytest.raises(sd.RemoteError, match="token"):
+        sd.Parties(nobody)
+
+
 def test_what_is_not_shared_is_refused(plan: sd.Plan, tmp_path: Path) -> None:
     with pytest.raises(sd.PlanError, match="hold the key together"):
         sd.Client(plan)
@@ -108,6 +190,6 @@ def test_the_commands_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name, values in x.items():
         np.savetxt(f"{name}.csv", values, delimiter=",")
     for _, code in blocks(page, "sh"):
-        if code.startswith("sudare "):
+        if not code.startswith("make "):
             commands(code, tmp_path)
     assert np.abs(np.loadtxt("sum.csv", delimiter=",") - 0.625).max() < 1e-6

@@ -153,6 +153,14 @@ pub enum MatrixError {
         /// Depth of the context.
         depth: usize,
     },
+    /// Messages of several parties that were not read or sent, where that is no matter of a folder.
+    #[error("{words}")]
+    Messages {
+        /// What kind of refusal it was.
+        kind: ErrorKind,
+        /// Its words.
+        words: String,
+    },
     /// An integer over the bound that its input declares.
     #[error("element ({row}, {col}) is not in {low}..={high}; declare a larger bound")]
     OutOfRange {
@@ -177,6 +185,7 @@ impl Kinded for MatrixError {
             Self::Store(e) => e.kind(),
             Self::PlannedShape { .. } | Self::Count { .. } => ErrorKind::Shape,
             Self::OutOfRange { .. } => ErrorKind::Input,
+            Self::Messages { kind, .. } => *kind,
             Self::TooLittleMemory { .. } | Self::Method { .. } | Self::NoPlan { .. } => ErrorKind::Parameters,
             Self::PlanFile { .. } | Self::PlanField { .. } => ErrorKind::Format,
             Self::WrongPlan { .. } => ErrorKind::Mismatch,

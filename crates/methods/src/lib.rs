@@ -51,6 +51,7 @@ pub mod circuit;
 pub mod claims;
 pub mod error;
 pub mod exact;
+pub mod holders;
 pub mod portable;
 pub mod product;
 pub mod products;
@@ -61,5 +62,6 @@ pub mod statistics;
 pub mod tables;
 
 pub use error::MatrixError;
+pub use holders::Holders;
 pub use product::{Figures, KeyDemand, Product, ProductPlan, Requirements};
 pub use products::{Method, ProductSpec};

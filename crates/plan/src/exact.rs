@@ -14,8 +14,9 @@ use sudare_rlwe::work::Work;
 impl Goal {
     /// Refuses what no exact result has.
     pub(super) fn check_exact(&self) -> Result<(), MatrixError> {
-        if self.error != 0.0 || self.release.is_some() {
-            let reason = "an exact result has no error and no release; leave them out".into();
+        if self.error != 0.0 || self.release.is_some() != self.sharing.is_some() {
+            let reason =
+                "an exact result has no error, and a release where several parties hold the key; leave them out".into();
             return Err(MatrixError::NoPlan { reason });
         }
         Ok(())
@@ -33,7 +34,22 @@ impl Goal {
             );
             return Err(MatrixError::NoPlan { reason });
         }
-        Request::new(self.expression.clone(), self.batch, self.security)
+        let request = Request::new(self.expression.clone(), self.batch, self.security)?;
+        match self.holders() {
+            Some(holders) => request.held_by(holders),
+            None => Ok(request),
+        }
+    }
+
+    /// Refuses a set that refreshes where several parties hold the key: no such set has a secret of theirs.
+    fn check_arrays(&self) -> Result<(), MatrixError> {
+        match self.sharing {
+            None => Ok(()),
+            Some(_) => {
+                let reason = "keys that several parties hold refresh nothing; leave bootstrap out".into();
+                Err(MatrixError::NoPlan { reason })
+            }
+        }
     }
 
     /// The plan of an expression of integers by a set that refreshes.
@@ -41,6 +57,7 @@ impl Goal {
     /// # Errors
     /// As [`ArraysPlan::new`].
     pub(crate) fn arrays(&self, set: RefreshSet) -> Result<ArraysPlan, MatrixError> {
+        self.check_arrays()?;
         ArraysPlan::new(&self.expression, self.batch, (set, self.modulus, self.security))
     }
 
@@ -49,6 +66,7 @@ impl Goal {
     /// # Errors
     /// As [`ArraysPlan::checked`].
     pub(crate) fn arrays_of(&self, spec: &ArraysSpec) -> Result<ArraysPlan, MatrixError> {
+        self.check_arrays()?;
         ArraysPlan::checked(&self.expression, self.batch, (self.modulus, self.security), spec)
     }
 

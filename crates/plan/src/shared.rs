@@ -9,7 +9,7 @@ use super::{Goal, Plan};
 use sudare_he::ckks::multiparty::flooded;
 use sudare_he::ckks::spread::{Part, Spread};
 use sudare_he::ckks::{Expected, Params};
-use sudare_methods::MatrixError;
+use sudare_methods::{Holders, MatrixError};
 use sudare_rlwe::RlweError;
 use sudare_rlwe::multiparty::MAX_PARTIES;
 use sudare_rlwe::release::ReleasePolicy;
@@ -21,6 +21,12 @@ const NORM: f64 = 2.0;
 const MOST_NOISE: f64 = 0.5;
 
 impl Goal {
+    /// The parties that hold the key and what they open, if it is several.
+    pub(crate) fn holders(&self) -> Option<Holders> {
+        let (Sharing { parties, threshold }, release) = (self.sharing?, self.release?);
+        Some(Holders { parties, threshold, release })
+    }
+
     /// The distribution of the secret that a plan's key has.
     pub(crate) fn secret(&self) -> SecretDistribution {
         self.sharing.map_or(SecretDistribution::Ternary, |s| SecretDistribution::TernarySum { parties: s.parties })
@@ -35,8 +41,9 @@ impl Goal {
                 "{parties} parties, {threshold} of whom decrypt: a key has 2 to {MAX_PARTIES} parties and a threshold from 2 to their number"
             ));
         }
-        if self.expression.is_exact() || self.expression.as_moments().is_some() {
-            let reason = "keys that several parties hold are for plans of real matrices; describe integers without dtype=int, and compute a table's statistics from sums";
+        if self.expression.as_moments().is_some() {
+            let reason =
+                "keys that several parties hold are for plans of matrices; compute a table's statistics from sums";
             return refuse(reason.into());
         }
         match self.release {
@@ -55,24 +62,13 @@ pub(crate) fn norm(spread: &Spread) -> f64 {
     NORM * (variance(real) + variance(imaginary)).sqrt() + real.common + imaginary.common
 }
 
-/// The policy of a ciphertext of a result that has `count` of them: each is decrypted by itself.
-fn policy_of(release: ReleasePolicy, count: usize) -> Result<ReleasePolicy, MatrixError> {
-    let all = release.releases().saturating_mul(count as u64);
-    ReleasePolicy::new(all, release.security_bits()).map_err(|_| MatrixError::NoPlan {
-        reason: format!(
-            "{} results of {count} ciphertexts are more than can be released; declare fewer",
-            release.releases()
-        ),
-    })
-}
-
 /// What parties add at most to the error of a result of `count` ciphertexts, each with an error polynomial up to `norm` at a scale; nothing where one owner
 /// holds the key. Infinite where such noise leaves nothing of the result.
 pub(crate) fn added(goal: &Goal, params: &Params, count: usize, (norm, scale): (f64, f64)) -> f64 {
-    let (Some(sharing), Some(release)) = (goal.sharing, goal.release) else { return 0.0 };
+    let Some(holders) = goal.holders() else { return 0.0 };
     let noise = || {
-        let policy = policy_of(release, count).ok()?;
-        let noise = flooded(policy, norm, params.degree(), sharing.threshold as usize).ok()?;
+        let policy = holders.policy(count).ok()?;
+        let noise = flooded(policy, norm, params.degree(), holders.threshold as usize).ok()?;
         Some(noise / scale).filter(|noise| *noise <= MOST_NOISE)
     };
     noise().unwrap_or(f64::INFINITY)
@@ -113,10 +109,10 @@ impl Plan {
     pub fn opening(&self) -> Result<Opening, MatrixError> {
         self.shared()?;
         let (expr, figures) = (self.expression(), self.engine().figures());
-        let release = self.release().ok_or(MatrixError::NoRelease { what: "plan" })?;
+        let holders = self.goal().holders().ok_or(MatrixError::NoRelease { what: "plan" })?;
         let missing = RlweError::Internal { what: "a result has no size" };
         let count = figures.size(expr.output()).ok_or(missing)?.count;
         let max_abs = expr.info(expr.output()).max_abs;
-        Ok(Opening { expected: self.expected()?, max_abs, policy: policy_of(release, count)? })
+        Ok(Opening { expected: self.expected()?, max_abs, policy: holders.policy(count)? })
     }
 }

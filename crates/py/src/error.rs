@@ -2,6 +2,8 @@
 
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
+use std::error::Error;
+use sudare_methods::MatrixError;
 use sudare_ring::{ErrorKind, Kinded};
 
 /// Why there is no result.
@@ -17,6 +19,12 @@ pub type Result<T> = std::result::Result<T, Refusal>;
 
 impl<E: Kinded> From<E> for Refusal {
     fn from(error: E) -> Self {
+        // What a server has of several parties, and a kind without a class of its own.
+        if let Some(MatrixError::Messages { kind, words }) = (&error as &dyn Error).downcast_ref()
+            && kind.class() == ErrorKind::Internal.class()
+        {
+            return crate::remote::raised(kind.name(), words.clone());
+        }
         match error.system() {
             Some(kind) => Self::Raised(std::io::Error::new(kind, error.to_string()).into()),
             None => Self::Refused(error.kind(), error.to_string()),

@@ -1,37 +1,56 @@
 //! Parties that hold a key together.
 
-use crate::array::array;
+use crate::array::{array, whole};
 use crate::encrypted::Encrypted;
 use crate::error::{Refusal, Result};
 use crate::plan::Plan;
+use crate::remote::Remote;
 use crate::server::Server;
 use crate::work::{Workers, bytes, long};
-use numpy::PyArray3;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use sudare_ring::ErrorKind;
 use sudare_rlwe::wire::Wire;
+use sudare_serve::RemoteRoom;
 use sudare_session as session;
-use sudare_session::parties::{self, Request};
+use sudare_session::parties::{self, Folder, Messages, Opened, Request};
 
-/// The folder that all parties see.
+/// Where the messages are: a folder, or a server's room of a name.
+#[derive(FromPyObject)]
+pub enum At<'py> {
+    Room(PyRef<'py, Remote>, String),
+    Folder(PathBuf),
+}
+
+impl From<At<'_>> for Arc<dyn Messages> {
+    fn from(at: At<'_>) -> Self {
+        match at {
+            At::Room(remote, name) => RemoteRoom::new(remote.0.clone(), &name),
+            At::Folder(path) => Folder::at(&path),
+        }
+    }
+}
+
+/// What all parties see.
 #[pyclass(frozen, module = "sudare._core")]
 pub struct Room(parties::Room);
 
 #[pymethods]
 impl Room {
-    /// Makes the folder for a plan, and names the parties.
+    /// Begins a session for a plan, and names the parties.
     #[staticmethod]
-    fn create(py: Python<'_>, folder: PathBuf, plan: &Plan, names: Vec<String>) -> Result<Self> {
-        long(py, || Ok(Self(parties::Room::create(&folder, &plan.0, &names)?)))
+    fn create(py: Python<'_>, at: At<'_>, plan: &Plan, names: Vec<String>) -> Result<Self> {
+        let at = at.into();
+        long(py, || Ok(Self(parties::Room::create(at, &plan.0, &names)?)))
     }
 
-    /// The folder that was made.
+    /// The session that was begun.
     #[staticmethod]
-    fn open(py: Python<'_>, folder: PathBuf) -> Result<Self> {
-        long(py, || Ok(Self(parties::Room::open(&folder)?)))
+    fn open(py: Python<'_>, at: At<'_>) -> Result<Self> {
+        let at = at.into();
+        long(py, || Ok(Self(parties::Room::open(at)?)))
     }
 
     /// The plan.
@@ -47,8 +66,19 @@ impl Room {
     }
 
     /// Whose messages of key generation have not come: step and names.
-    fn missing(&self) -> Vec<(&'static str, Vec<String>)> {
-        self.0.missing().into_iter().map(|missing| (missing.step.name(), missing.names)).collect()
+    fn missing(&self, py: Python<'_>) -> Result<Vec<(&'static str, Vec<String>)>> {
+        let missing = long(py, || Ok(self.0.missing()?))?;
+        Ok(missing.into_iter().map(|missing| (missing.step.name(), missing.names)).collect())
+    }
+
+    /// Puts an encrypted value where all see it.
+    fn put(&self, py: Python<'_>, name: &str, value: &Encrypted) -> Result<()> {
+        long(py, || Ok(self.0.put(name, &value.0)?))
+    }
+
+    /// The encrypted value of a name, where it has been put.
+    fn value(&self, py: Python<'_>, name: &str) -> Result<Option<Encrypted>> {
+        long(py, || Ok(self.0.value(name)?.map(Encrypted)))
     }
 
     /// The parties that have not answered for a result.
@@ -62,8 +92,8 @@ impl Room {
     }
 
     /// What is to be compared of a name's key.
-    fn fingerprint(&self, name: &str) -> Result<String> {
-        Ok(self.0.key_of(name)?.fingerprint())
+    fn fingerprint(&self, py: Python<'_>, name: &str) -> Result<String> {
+        long(py, || Ok(self.0.key_of(name)?.fingerprint()))
     }
 
     /// The bytes of the common public key.
@@ -96,8 +126,9 @@ impl Member {
 impl Member {
     /// Joins under a name.
     #[new]
-    fn new(py: Python<'_>, folder: PathBuf, name: &str, home: PathBuf, threads: Workers) -> Result<Self> {
-        long(py, || Ok(Self(Mutex::new(parties::Member::join(&folder, name, &home, threads.0)?))))
+    fn new(py: Python<'_>, at: At<'_>, name: &str, home: PathBuf, threads: Workers) -> Result<Self> {
+        let at = at.into();
+        long(py, || Ok(Self(Mutex::new(parties::Member::join(at, name, &home, threads.0)?))))
     }
 
     /// Sends what can be sent by now, and takes over what came.
@@ -128,7 +159,10 @@ impl Member {
     }
 
     /// Opens a result for this receiver.
-    fn combine<'py>(&self, py: Python<'py>, value: &Encrypted) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        array(py, self.with(py, |own| Ok(own.combine(&value.0)?))?)
+    fn combine<'py>(&self, py: Python<'py>, value: &Encrypted) -> PyResult<Bound<'py, PyAny>> {
+        match self.with(py, |own| Ok(own.combine(&value.0)?))? {
+            Opened::Reals(matrices) => Ok(array(py, matrices)?.into_any()),
+            Opened::Integers(matrices) => whole(py, &matrices),
+        }
     }
 }

@@ -16,7 +16,7 @@ use sudare_serve::{Digest, Patience, RemoteError};
 
 /// A tenant's way to a server. Requests of several threads go side by side.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct Remote(sudare_serve::Remote);
+pub struct Remote(pub sudare_serve::Remote);
 
 /// The exception for what a remote server refused, or for no answer: the class of the kind, or else a `RemoteError`.
 fn refused(error: RemoteError) -> Refusal {
@@ -26,13 +26,18 @@ fn refused(error: RemoteError) -> Refusal {
             if let Some(known) = known.filter(|known| known.class() != ErrorKind::Internal.class()) {
                 return Refusal::Refused(known, told(problem.detail()));
             }
-            (problem.name().to_owned(), error.to_string())
+            (problem.name(), error.to_string())
         }
-        RemoteError::Unreachable { .. } => ("unreachable".to_owned(), error.to_string()),
-        RemoteError::Slow { .. } => ("slow".to_owned(), error.to_string()),
-        RemoteError::Answer(_) => ("answer".to_owned(), error.to_string()),
+        RemoteError::Unreachable { .. } => ("unreachable", error.to_string()),
+        RemoteError::Slow { .. } => ("slow", error.to_string()),
+        RemoteError::Answer(_) => ("answer", error.to_string()),
         _ => return error.into(),
     };
+    raised(kind, words)
+}
+
+/// A `RemoteError` of a kind.
+pub fn raised(kind: &str, words: String) -> Refusal {
     Refusal::Raised(Python::attach(|py| {
         let class = py.import("sudare._errors").and_then(|errors| errors.getattr("RemoteError"));
         class.and_then(|class| class.call1((words, kind))).map_or_else(|e| e, PyErr::from_value)
@@ -142,9 +147,44 @@ impl Remote {
         away(py, None, refused, move |_| remote.append(&name, &mut parcel, begin))
     }
 
+    /// The names of the tenant's rooms.
+    fn rooms(&self, py: Python<'_>) -> Result<Vec<String>> {
+        let remote = self.0.clone();
+        away(py, None, refused, move |_| remote.rooms())
+    }
+
+    /// Removes a room.
+    fn delete_room(&self, py: Python<'_>, name: String) -> Result<()> {
+        let remote = self.0.clone();
+        away(py, None, refused, move |_| remote.delete_room(&name))
+    }
+
     /// The result of a job that is asked for, given as JSON. What is raised meanwhile cancels the job.
     #[pyo3(signature = (request, progress = None))]
     fn run<'py>(&self, py: Python<'py>, request: &str, progress: Option<Py<PyAny>>) -> Result<Bound<'py, PyBytes>> {
+        let found = self.done(py, request, progress, |remote, result, _| {
+            let mut out = Vec::new();
+            remote.fetch(result, &mut out).map(|_| out)
+        });
+        Ok(PyBytes::new(py, &found?))
+    }
+
+    /// The same, but the result stays there: its name and length.
+    #[pyo3(signature = (request, progress = None))]
+    fn make(&self, py: Python<'_>, request: &str, progress: Option<Py<PyAny>>) -> Result<(String, u64)> {
+        self.done(py, request, progress, |_, result, bytes| Ok((result.to_string(), bytes)))
+    }
+}
+
+impl Remote {
+    /// What becomes of the result of a job, by its name and length.
+    fn done<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        request: &str,
+        progress: Option<Py<PyAny>>,
+        take: fn(&sudare_serve::Remote, Digest, u64) -> std::result::Result<T, RemoteError>,
+    ) -> Result<T> {
         let request = serde_json::from_str(request)
             .map_err(|e| Refusal::Refused(ErrorKind::Input, format!("this is no request: {}", told(e))))?;
         let mut patience = self.0.patience();
@@ -157,9 +197,8 @@ impl Remote {
         let found = away(py, progress, refused, move |progress| {
             let id = remote.submit(&request, None)?.id;
             *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
-            let (result, _) = remote.wait(&id, progress)?;
-            let mut out = Vec::new();
-            remote.fetch(result, &mut out).map(|_| out)
+            let (result, bytes) = remote.wait(&id, progress)?;
+            take(&remote, result, bytes)
         });
         if matches!(&found, Err(Refusal::Raised(raised)) if !raised.is_instance_of::<pyo3::exceptions::PyOSError>(py)) {
             let id = job.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -169,6 +208,6 @@ impl Remote {
                 let _ = away(py, None, refused, move |_| remote.delete_job(&id));
             }
         }
-        Ok(PyBytes::new(py, &found?))
+        found
     }
 }

@@ -83,7 +83,7 @@ pub(crate) async fn small(mut body: Body, most: usize, limits: &Limits) -> Resul
     while let Some(data) = pace.next(&mut body).await? {
         if out.len() + data.len() > most {
             linger(body);
-            return Err(Problem::new(ErrorKind::TooLarge, format!("a job has at most {most} bytes")));
+            return Err(Problem::new(ErrorKind::TooLarge, format!("this body has at most {most} bytes")));
         }
         out.extend_from_slice(&data);
     }

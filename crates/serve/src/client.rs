@@ -2,11 +2,12 @@
 
 use crate::digest::Digest;
 use crate::problem::Problem;
-use crate::request::{JobView, Request, State, TableView};
+use crate::request::{JobView, Message, Request, State, TableView};
 use crate::tls::TrustingConnector;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::thread::sleep;
@@ -344,6 +345,47 @@ impl Remote {
         self.delete(&format!("/v1/tables/{}", named(name)?))
     }
 
+    /// The names of the tenant's rooms.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn rooms(&self) -> Result<Vec<String>, RemoteError> {
+        self.tried(|| self.json(self.get("/v1/rooms", self.patience.answer)?))
+    }
+
+    /// The messages of a room whose names begin so; none of a room that nobody has sent anything to.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn messages(&self, room: &str, beginning: &str) -> Result<BTreeMap<String, Message>, RemoteError> {
+        // An empty beginning is that of every name.
+        let beginning = if beginning.is_empty() { beginning } else { in_room(beginning)? };
+        let path = format!("/v1/rooms/{}?begin={beginning}", in_room(room)?);
+        self.tried(|| self.json(self.get(&path, self.patience.answer)?))
+    }
+
+    /// Makes an object that was sent a message of a room, for good; the same one again changes nothing.
+    ///
+    /// # Errors
+    /// [`RemoteError`]; of the kind [`ErrorKind::State`] where there is another message of the name.
+    pub fn post(&self, room: &str, message: &str, object: Digest) -> Result<(), RemoteError> {
+        let body = serde_json::json!({ "object": object }).to_string();
+        let url = self.url(&format!("/v1/rooms/{}/{}", in_room(room)?, in_room(message)?));
+        self.tried(|| {
+            let request = self.agent.put(&url).config().timeout_global(Some(self.patience.answer)).build();
+            let request = request.header("authorization", self.authorization.as_str());
+            self.answer(request.send(body.as_bytes())).map(drop)
+        })
+    }
+
+    /// Removes a room, and the objects that are messages of no other.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn delete_room(&self, room: &str) -> Result<(), RemoteError> {
+        self.delete(&format!("/v1/rooms/{}", in_room(room)?))
+    }
+
     /// Sends a segment of a table and waits until it is taken in; with the first one the objects of plan and keys. What was
     /// sent is not kept beside the table.
     ///
@@ -516,13 +558,18 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub fn fetch(&self, digest: Digest, out: &mut impl Write) -> Result<u64, RemoteError> {
+        self.fetch_within(digest, MAX_OBJECT, out)
+    }
+
+    /// The same for an object of at most so many bytes.
+    pub(crate) fn fetch_within(&self, digest: Digest, most: u64, out: &mut impl Write) -> Result<u64, RemoteError> {
         let mut out = crate::digest::Naming::new(out);
         let (mut have, mut total) = (0, None);
         while total.is_none_or(|total| have < total) {
             self.tried(|| {
                 let response = self.piece(digest, have)?;
                 let found = total_of(&response, have).filter(|found| total.is_none_or(|total| total == *found));
-                let found = found.filter(|found| (1..=MAX_OBJECT).contains(found));
+                let found = found.filter(|found| (1..=most).contains(found));
                 let found = found.ok_or_else(|| RemoteError::Answer("an object in pieces that do not fit".into()))?;
                 total = Some(found);
                 let mut left = PIECE.min(found - have);
@@ -590,6 +637,17 @@ fn named(name: &str) -> Result<&str, RemoteError> {
     match !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
         true => Ok(name),
         false => Err(RemoteError::Address(format!("{:?} is no name of a panel, a model or a table", told(name)))),
+    }
+}
+
+/// A name of a room or of a message, which stands in a path.
+fn in_room(name: &str) -> Result<&str, RemoteError> {
+    match !name.is_empty()
+        && !name.starts_with('.')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+    {
+        true => Ok(name),
+        false => Err(RemoteError::Address(format!("{:?} is no name of a room or of a message", told(name)))),
     }
 }
 

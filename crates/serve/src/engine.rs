@@ -4,6 +4,7 @@ use crate::digest::Digest;
 use crate::objects::{Objects, Reservation};
 use crate::problem::Problem;
 use crate::request::{Operand, Request};
+use crate::rooms::Rooms;
 use crate::tables::{OpenTable, Tables};
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
@@ -20,6 +21,7 @@ use sudare_rlwe::wire::Wire;
 use sudare_search::server::Progress;
 use sudare_search::{Answer, Gap, Index, Query, SearchError};
 use sudare_session::Encrypted;
+use sudare_session::parties::Room;
 
 /// Bytes that a session takes beside its keys: tables, diagrams of a panel.
 const SESSION_BYTES: u64 = 64 << 20;
@@ -147,6 +149,7 @@ impl Steps {
 pub(crate) struct Engine {
     objects: Arc<Objects>,
     pub tables: Tables,
+    pub rooms: Arc<Rooms>,
     served: Served,
     threads: usize,
     memory: u64,
@@ -157,8 +160,8 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub fn new(objects: Arc<Objects>, served: Served, threads: usize, memory: u64) -> Self {
-        let tables = Tables::new(objects.clone(), memory);
-        Self { objects, tables, served, threads, memory, pool: Threads::new(threads), kept: Mutex::default() }
+        let (tables, rooms) = (Tables::new(objects.clone(), memory), Arc::new(Rooms::new(objects.clone())));
+        Self { objects, tables, rooms, served, threads, memory, pool: Threads::new(threads), kept: Mutex::default() }
     }
 
     pub fn served(&self) -> &Served {
@@ -270,6 +273,20 @@ impl Engine {
                 self.forget_table(tenant, table);
                 let told = serde_json::json!({ "rows": manifest.rows(), "segments": manifest.segments.len() });
                 self.objects.put(room, |out| Ok(write!(out, "{told}")?))
+            }
+            Request::Combine { room } => {
+                steps.tell(0, 1);
+                let found = Room::open(self.rooms.open(tenant, room))?;
+                let summary = found.plan().summary();
+                let (memory, bytes) = (summary.key_bytes(), summary.key_wire_bytes());
+                if memory > self.memory {
+                    let words = format!("keys of {memory} bytes are over the {} that this server holds", self.memory);
+                    return Err(Problem::new(ErrorKind::TooLarge, words));
+                }
+                let room = self.objects.reserve(tenant, ANSWER_BYTES.max(bytes))?;
+                let keys = self.pool.run(|| found.server_keys())?;
+                steps.tell(1, 1);
+                self.objects.put(room, |out| Ok(keys.write_to(out)?))
             }
             Request::Infer { model, keys, inputs } => {
                 let of = Of::Model(model.clone());

@@ -116,6 +116,7 @@ impl Jobs {
 
     /// Takes in the jobs of tenants that are on the disk; those that have not ended wait again.
     pub fn enter(&self, tenants: &[Arc<str>]) -> io::Result<()> {
+        self.engine.rooms.enter(tenants)?;
         let (objects, mut inner) = (&self.objects, self.inner());
         for tenant in tenants {
             for entry in fs::read_dir(objects.jobs_folder(tenant))?.flatten() {
@@ -260,6 +261,7 @@ impl Jobs {
             Request::Append { table, plan, keys, .. } => {
                 self.engine.tables.check_append(tenant, table, plan.is_some() && keys.is_some())?;
             }
+            Request::Combine { room } => self.engine.rooms.check(tenant, room)?,
             Request::Infer { model, .. } => {
                 self.engine.model(model)?;
             }
@@ -316,6 +318,13 @@ impl Jobs {
         let inner = self.inner();
         let mut waiting = inner.jobs.values().filter(|job| &*job.tenant == tenant && !*job.ended.borrow());
         waiting.any(|job| job.record().request.table() == Some(name))
+    }
+
+    /// Whether a job that has not ended names a room.
+    pub fn uses_room(&self, tenant: &str, name: &str) -> bool {
+        let inner = self.inner();
+        let mut waiting = inner.jobs.values().filter(|job| &*job.tenant == tenant && !*job.ended.borrow());
+        waiting.any(|job| job.record().request.room() == Some(name))
     }
 
     /// Cancels a job that waits or runs; forgets one that ended.

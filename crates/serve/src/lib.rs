@@ -12,6 +12,7 @@
 //! | what a job is | [`Request`], [`Operand`], [`State`] |
 //! | refusals | [`Problem`] |
 //! | the other side | [`Remote`] |
+//! | messages of parties that hold a key together | [`RemoteRoom`] |
 //!
 //! Without the feature `server` there is the other side alone, for programs that compute on such a server: the Python
 //! package has it.
@@ -39,7 +40,10 @@ mod objects;
 #[cfg(feature = "server")]
 mod places;
 mod problem;
+mod remote_room;
 mod request;
+#[cfg(feature = "server")]
+mod rooms;
 #[cfg(feature = "server")]
 mod routes;
 #[cfg(feature = "server")]
@@ -59,7 +63,8 @@ pub use engine::{CompiledModel, Served, ServedModel, ServedPanel};
 #[cfg(feature = "server")]
 pub use events::Event;
 pub use problem::Problem;
-pub use request::{JobView, Operand, Request, State, TableView};
+pub use remote_room::RemoteRoom;
+pub use request::{JobView, Message, Operand, Request, State, TableView};
 #[cfg(feature = "server")]
 pub use service::{Control, ServeError, Service, Stop, Tls};
 #[cfg(feature = "server")]

@@ -32,6 +32,8 @@ struct Account {
     bytes: u64,
     /// Uploads under way.
     uploads: HashSet<Digest>,
+    /// Objects that are messages of rooms, and of how many: they stay.
+    messages: HashMap<Digest, usize>,
 }
 
 /// The objects of all tenants.
@@ -115,6 +117,11 @@ impl Objects {
     /// The folder of a tenant's jobs.
     pub fn jobs_folder(&self, tenant: &str) -> PathBuf {
         self.data.join(tenant).join("jobs")
+    }
+
+    /// The folder of a tenant's rooms.
+    pub fn rooms_folder(&self, tenant: &str) -> PathBuf {
+        self.data.join(tenant).join("rooms")
     }
 
     /// The folder of a tenant's tables.
@@ -261,10 +268,37 @@ impl Objects {
         Ok((digest, length))
     }
 
+    /// Keeps an object that is a message of a room; gives its length.
+    pub fn keep(&self, tenant: &str, digest: Digest) -> Result<u64, Problem> {
+        let mut accounts = self.accounts();
+        let length = self.open_object(tenant, digest)?.metadata()?.len();
+        let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
+        *account.messages.entry(digest).or_default() += 1;
+        Ok(length)
+    }
+
+    /// Keeps an object for one message less.
+    pub fn release(&self, tenant: &str, digest: Digest) {
+        if let Some(account) = self.accounts().get_mut(tenant)
+            && let Some(count) = account.messages.get_mut(&digest)
+        {
+            *count -= 1;
+            account.messages.retain(|_, count| *count > 0);
+        }
+    }
+
+    /// Whether an object is a message of a room.
+    pub fn is_message(&self, tenant: &str, digest: Digest) -> bool {
+        self.accounts().get(tenant).is_some_and(|account| account.messages.contains_key(&digest))
+    }
+
     /// Removes an object and what arrived of it.
     pub fn delete(&self, tenant: &str, digest: Digest) -> Result<(), Problem> {
         let mut accounts = self.accounts();
         let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
+        if account.messages.contains_key(&digest) {
+            return Err(Problem::new(ErrorKind::State, "this object is a message of a room, and stays with it"));
+        }
         if account.uploads.contains(&digest) {
             return Err(Problem::new(ErrorKind::State, "this object is being sent; end that first"));
         }
@@ -407,12 +441,7 @@ fn refuse_secrets(head: &[u8]) -> Result<(), Problem> {
     }
     let found = ObjectType::from_code(u16::from_le_bytes([head[10], head[11]]));
     match found {
-        Some(
-            kind @ (ObjectType::SecretKey
-            | ObjectType::TfheClientKey
-            | ObjectType::GenomeClientKey
-            | ObjectType::GenomePending),
-        ) => {
+        Some(kind) if kind.is_secret() || kind == ObjectType::GenomePending => {
             let words = format!(
                 "this is {kind}: it stays with the client. Nothing of it was stored; if it went over a line without TLS, make a new key"
             );
@@ -452,7 +481,12 @@ fn inspect(file: &mut File) -> Result<String, Problem> {
             | ObjectType::CircuitKey
             | ObjectType::GenomeKeys
             | ObjectType::GenomeQuery
-            | ObjectType::GenomeAnswer => {}
+            | ObjectType::GenomeAnswer
+            | ObjectType::PartySession
+            | ObjectType::PublicKeyShare
+            | ObjectType::GaloisShare
+            | ObjectType::RelinFirstShare
+            | ObjectType::RelinSecondShare => {}
             other => {
                 let words = format!("this is {other}, which no job takes");
                 return Err(Problem::new(ErrorKind::WrongType, words));

@@ -78,6 +78,11 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keys: Option<Digest>,
     },
+    /// Evaluation keys of several parties, from the messages of a room.
+    Combine {
+        /// The room's name.
+        room: String,
+    },
     /// What a model of the server says of encrypted inputs.
     Infer {
         /// The model's name, as `/v1/config` has it.
@@ -120,6 +125,7 @@ impl Request {
                 let event = event.with("operation", "append").with("table", table.as_str());
                 named(named(event, "plan", plan), "keys", keys).with("operands", vec![segment.to_string()])
             }
+            Self::Combine { room } => event.with("operation", "combine").with("room", room.as_str()),
             Self::Infer { model, keys, inputs } => {
                 let event = event.with("operation", "infer").with("model", model.as_str());
                 event.with("keys", keys.to_string()).with("operands", vec![inputs.to_string()])
@@ -135,7 +141,7 @@ impl Request {
             Self::Search { keys, .. } => all.extend(keys),
             Self::Append { segment, plan, keys, .. } => all.extend(plan.iter().chain(keys).chain([segment])),
             Self::Infer { keys, .. } => all.extend([keys]),
-            Self::Count { .. } | Self::Fetch { .. } | Self::Scores { .. } => {}
+            Self::Count { .. } | Self::Fetch { .. } | Self::Scores { .. } | Self::Combine { .. } => {}
         }
         all
     }
@@ -147,7 +153,21 @@ impl Request {
             | Self::Fetch { table, .. }
             | Self::Scores { table, .. }
             | Self::Append { table, .. } => Some(table),
-            Self::Compute { .. } | Self::Search { .. } | Self::Infer { .. } => None,
+            Self::Compute { .. } | Self::Search { .. } | Self::Combine { .. } | Self::Infer { .. } => None,
+        }
+    }
+
+    /// The room that it names.
+    pub(crate) fn room(&self) -> Option<&str> {
+        match self {
+            Self::Combine { room } => Some(room),
+            Self::Compute { .. }
+            | Self::Search { .. }
+            | Self::Count { .. }
+            | Self::Fetch { .. }
+            | Self::Scores { .. }
+            | Self::Append { .. }
+            | Self::Infer { .. } => None,
         }
     }
 
@@ -160,8 +180,8 @@ impl Request {
             | Self::Fetch { query, .. }
             | Self::Scores { query, .. } => BTreeSet::from([*query]),
             Self::Infer { inputs, .. } => BTreeSet::from([*inputs]),
-            // A segment is read piece by piece.
-            Self::Append { .. } => BTreeSet::new(),
+            // A segment is read piece by piece, and messages one after the other.
+            Self::Append { .. } | Self::Combine { .. } => BTreeSet::new(),
         }
     }
 }
@@ -183,6 +203,17 @@ impl Operand {
     pub fn encrypted(object: Digest) -> Self {
         Self { object, plain: None }
     }
+}
+
+/// A message of a room: the object that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Message {
+    /// The object.
+    pub object: Digest,
+    /// Its length; 0 where the client names it.
+    #[serde(default)]
+    pub bytes: u64,
 }
 
 /// A table as its tenant sees it.

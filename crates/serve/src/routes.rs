@@ -10,17 +10,17 @@ use crate::objects::{Admission, Objects, Piece};
 use crate::places::Place;
 use crate::problem::Problem;
 use crate::problem::answer::UPLOAD_OFFSET;
-use crate::request::State as JobState;
+use crate::request::{Message, State as JobState};
 use crate::service::Control;
 use crate::settings::Limits;
 use axum::body::{Body, Bytes};
-use axum::extract::rejection::QueryRejection;
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequestParts, MatchedPath, Path, Query, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use hyper::body::Body as _;
 use serde::Deserialize;
@@ -73,6 +73,9 @@ pub(crate) fn router(shared: App) -> Router {
         .route("/v1/models/{name}/plan", get(model_plan))
         .route("/v1/tables", get(tables))
         .route("/v1/tables/{name}", get(table).delete(delete_table))
+        .route("/v1/rooms", get(rooms))
+        .route("/v1/rooms/{name}", get(messages).delete(delete_room))
+        .route("/v1/rooms/{name}/{message}", put(post_message))
         .route("/v1/objects/{digest}", get(object).put(put_object).delete(delete_object))
         .route("/v1/jobs", post(submit).get(list))
         .route("/v1/jobs/{id}", get(job).delete(delete_job))
@@ -299,6 +302,72 @@ async fn delete_table(State(app): State<App>, caller: Caller, Named(name): Named
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
+async fn rooms(State(app): State<App>, Tenant(tenant): Tenant) -> Response {
+    Json(app.jobs.engine.rooms.list(&tenant)).into_response()
+}
+
+#[derive(Deserialize)]
+struct Begin {
+    #[serde(default)]
+    begin: String,
+}
+
+async fn messages(
+    State(app): State<App>,
+    Tenant(tenant): Tenant,
+    Named(name): Named,
+    begin: Result<Query<Begin>, QueryRejection>,
+) -> Answer {
+    let Query(Begin { begin }) = begin.map_err(|e| Problem::request(e.body_text()))?;
+    Ok(Json(app.jobs.engine.rooms.messages(&tenant, &name, &begin)?).into_response())
+}
+
+/// `PUT`: an object becomes a message, for good.
+async fn post_message(
+    State(app): State<App>,
+    caller: Caller,
+    names: Result<Path<(String, String)>, PathRejection>,
+    body: Body,
+) -> Answer {
+    if *app.stop.borrow() {
+        body::linger(body);
+        return Err(Problem::new(ErrorKind::Stopping, "the server stops; try again").retry(10));
+    }
+    let Path((room, name)) = names.map_err(|e| Problem::request(e.body_text()))?;
+    let bytes = body::small(body, MAX_REQUEST, &app.limits).await?;
+    let Message { object, .. } =
+        serde_json::from_slice(&bytes).map_err(|e| Problem::request(format!("this is no message: {}", told(e))))?;
+    let (tenant, posted) = (caller.tenant.clone(), app.clone());
+    let event = caller.audit("message").with("room", told(&room)).with("message", told(&name));
+    let new = blocking(move || posted.jobs.engine.rooms.post(&tenant, &room, &name, object)).await?;
+    if new {
+        app.audit(event.with("object", object.to_string()))?;
+    }
+    let mut response = if new { StatusCode::CREATED } else { StatusCode::OK }.into_response();
+    response.extensions_mut().insert(Noted { job: None, received: bytes.len() as u64 });
+    Ok(response)
+}
+
+async fn delete_room(State(app): State<App>, caller: Caller, Named(name): Named) -> Answer {
+    if app.jobs.uses_room(&caller.tenant, &name) {
+        return Err(Problem::new(ErrorKind::State, "a job that waits or runs names this room; cancel it first"));
+    }
+    app.jobs.engine.rooms.check(&caller.tenant, &name)?;
+    app.audit(caller.audit("removal").with("room", name.as_str()))?;
+    blocking(move || {
+        for object in app.jobs.engine.rooms.delete(&caller.tenant, &name)? {
+            // What a job still names goes when it has been kept long enough.
+            if !app.jobs.uses(&caller.tenant, object) {
+                app.jobs.engine.forget(&caller.tenant, object);
+                app.objects.delete(&caller.tenant, object)?;
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
 /// `GET` and `HEAD`: an object, or how much of it has arrived.
 async fn object(
     State(app): State<App>,
@@ -429,6 +498,9 @@ async fn delete_object(State(app): State<App>, caller: Caller, Named(name): Name
     let (digest, tenant) = (digest(&name)?, caller.tenant.clone());
     if app.jobs.uses(&tenant, digest) {
         return Err(Problem::new(ErrorKind::State, "a job that waits or runs names this object; cancel it first"));
+    }
+    if app.objects.is_message(&tenant, digest) {
+        return Err(Problem::new(ErrorKind::State, "this object is a message of a room, and stays with it"));
     }
     if app.objects.length(&tenant, digest).is_ok() {
         app.audit(caller.audit("removal").with("object", digest.to_string()))?;

@@ -506,7 +506,7 @@ fn require_count(plan: &Plan, node: usize, found: usize, parts: usize) -> Result
 }
 
 /// Most bytes that a value of a plan takes on the wire: what it takes in memory, and headers.
-fn most_bytes(plan: &Plan) -> u64 {
+pub(crate) fn most_bytes(plan: &Plan) -> u64 {
     let (figures, params) = (plan.engine().figures(), plan.params());
     let one = |NodeSize { count, parts, .. }: NodeSize| (count * parts * params.q().len() * 8 * params.degree()) as u64;
     let most = plan.goal().ends().filter_map(|node| figures.size(node)).map(one).max();

@@ -1,13 +1,19 @@
 //! The command line of `sudare party`.
 
 use super::super::args::{Csv, KEY_FILES};
+use super::serve_args::remote;
+use crate::error::CliError;
 use clap::{Args as Arguments, Subcommand};
 use std::path::PathBuf;
+use std::sync::Arc;
+use sudare_ring::ErrorKind;
+use sudare_serve::RemoteRoom;
+use sudare_session::parties::{Folder, Messages};
 
-/// Keys that several parties hold together, through a folder that all of them see.
+/// Keys that several parties hold together, through a folder that all of them see or a room of a server.
 #[derive(Debug, Subcommand)]
 pub enum Party {
-    /// Begin a session: the folder that all parties see
+    /// Begin a session: the folder or room that all parties see
     Init(Init),
     /// Join as a party, or under another name to receive results
     Join(Join),
@@ -19,11 +25,44 @@ pub enum Party {
     Combine(Combine),
 }
 
+/// Where the messages are that all parties see.
+#[derive(Debug, Arguments)]
+pub struct At {
+    /// The folder that all parties see; with --server the name of their room there
+    #[arg(value_name = "ROOM")]
+    pub at: PathBuf,
+    /// A server that has the room instead, as https://HOST:PORT; all parties are one tenant there
+    #[arg(long, value_name = "URL", requires = "token_file")]
+    pub server: Option<String>,
+    /// A token of the tenant
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub token_file: Option<PathBuf>,
+    /// The server's own certificate, or its authority's, PEM; needed unless a public authority signed it
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub ca: Option<PathBuf>,
+}
+
+impl At {
+    /// The room of a server, if one is named.
+    pub fn remote(&self) -> Result<Option<Arc<RemoteRoom>>, CliError> {
+        let Some(remote) = remote(&self.server, &self.token_file, &self.ca)? else { return Ok(None) };
+        let name = self.at.to_str().ok_or_else(|| CliError::new(ErrorKind::Usage, "the room's name is no text"))?;
+        Ok(Some(RemoteRoom::new(remote, name)))
+    }
+
+    /// The messages.
+    pub fn messages(&self) -> Result<Arc<dyn Messages>, CliError> {
+        Ok(match self.remote()? {
+            Some(room) => room,
+            None => Folder::at(&self.at),
+        })
+    }
+}
+
 #[derive(Debug, Arguments)]
 pub struct Init {
-    /// The folder that all parties see, which is made
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
+    #[command(flatten)]
+    pub room: At,
     /// The plan, made with --parties, --threshold and --release
     #[arg(long, value_name = "PLAN")]
     pub plan: PathBuf,
@@ -34,9 +73,8 @@ pub struct Init {
 
 #[derive(Debug, Arguments)]
 pub struct Join {
-    /// The folder that all parties see
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
+    #[command(flatten)]
+    pub room: At,
     /// The party's name, or another to receive results
     #[arg(long = "as", value_name = "NAME")]
     pub name: String,
@@ -47,9 +85,8 @@ pub struct Join {
 
 #[derive(Debug, Arguments)]
 pub struct Round {
-    /// The folder that all parties see
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
+    #[command(flatten)]
+    pub room: At,
     /// The party's own folder
     #[arg(long, value_name = "FOLDER")]
     pub home: PathBuf,
@@ -57,9 +94,8 @@ pub struct Round {
 
 #[derive(Debug, Arguments)]
 pub struct Share {
-    /// The folder that all parties see
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
+    #[command(flatten)]
+    pub room: At,
     /// The encrypted result
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
@@ -76,9 +112,8 @@ pub struct Share {
 
 #[derive(Debug, Arguments)]
 pub struct Combine {
-    /// The folder that all parties see
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
+    #[command(flatten)]
+    pub room: At,
     /// The encrypted result; without one the keys of the session are combined
     #[arg(value_name = "RESULT", requires = "home")]
     pub result: Option<PathBuf>,

@@ -169,13 +169,22 @@ pub struct Far {
 impl Far {
     /// The server, if one is named.
     pub fn remote(&self) -> Result<Option<Remote>, CliError> {
-        let (Some(url), Some(path)) = (&self.server, &self.token_file) else { return Ok(None) };
-        let token = files::read_secret(path, MAX_TEXT)?;
-        let token = std::str::from_utf8(&token)
-            .map_err(|_| CliError::new(ErrorKind::Input, "this is no token: it is not text").in_file(path))?;
-        let ca = self.ca.as_deref().map(|path| files::read(path, MAX_TEXT)).transpose()?;
-        Ok(Some(Remote::new(url, token.trim(), ca.as_deref())?))
+        remote(&self.server, &self.token_file, &self.ca)
     }
+}
+
+/// The way to a server, if one is named.
+pub fn remote(
+    server: &Option<String>,
+    token_file: &Option<PathBuf>,
+    ca: &Option<PathBuf>,
+) -> Result<Option<Remote>, CliError> {
+    let (Some(url), Some(path)) = (server, token_file) else { return Ok(None) };
+    let token = files::read_secret(path, MAX_TEXT)?;
+    let token = std::str::from_utf8(&token)
+        .map_err(|_| CliError::new(ErrorKind::Input, "this is no token: it is not text").in_file(path))?;
+    let ca = ca.as_deref().map(|path| files::read(path, MAX_TEXT)).transpose()?;
+    Ok(Some(Remote::new(url, token.trim(), ca.as_deref())?))
 }
 
 impl Serve {

@@ -1,10 +1,41 @@
 //! A session of several parties, each command in a process of its own.
 
 use crate::common::*;
+#[cfg(unix)]
+use crate::serve::Server;
 
 #[test]
 fn three_parties_by_files_alone() {
+    three_parties(&Place::new(), || "room".to_owned());
+}
+
+/// The same at a server, which is killed before every command: what was sent is there.
+#[cfg(unix)]
+#[test]
+fn three_parties_at_a_server() {
     let place = Place::new();
+    let token = place.ok("token add clinic --tokens tokens");
+    place.write("token", token.trim());
+    let mut running: Option<Server> = None;
+    let room = || {
+        if let Some(mut server) = running.take() {
+            server.signal("-KILL");
+            assert_eq!(server.wait(), None);
+        }
+        let server = running.insert(Server::start(&place, &[]));
+        format!("study --server http://{} --token-file token", server.address)
+    };
+    three_parties(&place, room);
+    assert!(!place.path("study").exists());
+    place.fails("party round study --home north --server http://127.0.0.1:1 --token-file token", 7, "127.0.0.1:1");
+}
+
+/// A session in the room that each command is told.
+fn three_parties(place: &Place, mut room: impl FnMut() -> String) {
+    let ok = |words: &str, room: String| place.ok(&words.replace(" room", &format!(" {room}")));
+    let fails = |words: &str, room: String, code: i32, told: &str| {
+        place.fails(&words.replace(" room", &format!(" {room}")), code, told);
+    };
     let (a, b) = (values(6, 1), values(6, 2));
     place.matrix("a.csv", 2, 3, &a);
     place.matrix("b.csv", 2, 3, &b);
@@ -15,35 +46,35 @@ fn three_parties_by_files_alone() {
     );
     let shown = place.ok("plan --expression sum.json --error 1e-6 --parties 3 --threshold 2 --release 5 -o plan.json");
     assert!(shown.contains("3 parties, any 2 of whom decrypt"), "{shown}");
-    place.ok("party init room --plan plan.json --names north,south,west");
+    ok("party init room --plan plan.json --names north,south,west", room());
     for name in ["north", "south", "west", "office"] {
-        place.ok(&format!("party join room --as {name} --home {name}"));
+        ok(&format!("party join room --as {name} --home {name}"), room());
     }
-    let waits = place.ok("party round room --home north");
+    let waits = ok("party round room --home north", room());
     assert!(waits.contains("public   waits for south, west"), "{waits}");
-    place.fails("party combine room -o keys", 3, "[1, 2]");
+    fails("party combine room -o keys", room(), 3, "[1, 2]");
     for name in ["south", "west", "north"] {
-        place.ok(&format!("party round room --home {name}"));
+        ok(&format!("party round room --home {name}"), room());
     }
     for name in ["south", "west"] {
-        place.ok(&format!("party round room --home {name}"));
+        ok(&format!("party round room --home {name}"), room());
     }
-    place.ok("party combine room -o keys");
+    ok("party combine room -o keys", room());
     for (name, file) in [("A", "a"), ("B", "b")] {
         place.ok(&format!("encrypt plan.json --keys keys/public.key --as {name} {file}.csv -o {file}.ct"));
     }
     place.ok("run plan.json --keys keys/eval.keys a.ct b.ct -o c.ct");
-    let asked = place.ok("party share room c.ct --home north --by north,west --to office");
+    let asked = ok("party share room c.ct --home north --by north,west --to office", room());
     assert!(asked.contains("waits for west"), "{asked}");
-    place.fails("party combine room c.ct --home office -o c.csv", 3, "[2]");
-    place.fails("party share room c.ct --home south --by south,west --to office", 4, "answered once");
-    let agreed = place.ok("party share room c.ct --home west");
+    fails("party combine room c.ct --home office -o c.csv", room(), 3, "[2]");
+    fails("party share room c.ct --home south --by south,west --to office", room(), 4, "answered once");
+    let agreed = ok("party share room c.ct --home west", room());
     assert!(agreed.contains("north, west decrypt it for office; all have answered"), "{agreed}");
-    place.ok("party combine room c.ct --home office -o c.csv");
+    ok("party combine room c.ct --home office -o c.csv", room());
     let (rows, cols, c) = place.load("c.csv");
     assert_eq!((rows, cols), (2, 3));
     let expected: Vec<f64> = a.iter().zip(&b).map(|(x, y)| x + y).collect();
     assert!(largest_difference(&c, &expected) < 1e-6, "{c:?}");
     place.fails("keygen plan.json -o alone", 4, "hold the key together");
-    place.fails("party combine room c.ct --home south -o d.csv", 4, "for south");
+    fails("party combine room c.ct --home south -o d.csv", room(), 4, "for south");
 }

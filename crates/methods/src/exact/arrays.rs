@@ -161,9 +161,20 @@ impl Arrays {
         values: &[Ciphertext],
         secret: &SecretKey,
     ) -> Result<Vec<Matrix<i128>>, MatrixError> {
-        let (encoder, decryptor) = (Encoder::new(self.params()), Decryptor::new(self.params(), secret)?);
-        let one = |at: usize| encoder.decode_unsigned(&decryptor.decrypt(&values[at])?, Packing::Slots);
-        let blocks = threads::map(values.len(), one).into_iter().collect::<Result<Vec<_>, ExactError>>()?;
+        let decryptor = Decryptor::new(self.params(), secret)?;
+        let plain = threads::map(values.len(), |at| decryptor.decrypt(&values[at]));
+        self.decode(((rows, cols), bound), &plain.into_iter().collect::<Result<Vec<_>, ExactError>>()?)
+    }
+
+    /// Matrices of a shape from what was decrypted.
+    fn decode(
+        &self,
+        ((rows, cols), bound): ((usize, usize), i128),
+        plain: &[Plaintext],
+    ) -> Result<Vec<Matrix<i128>>, MatrixError> {
+        let encoder = Encoder::new(self.params());
+        let one = |at: usize| encoder.decode_unsigned(&plain[at], Packing::Slots);
+        let blocks = threads::map(plain.len(), one).into_iter().collect::<Result<Vec<_>, ExactError>>()?;
         let (t, whole) = (i128::from(self.params().t()), bound <= self.largest());
         let shown = |x: &u64| match i128::from(*x) {
             x if whole && x > t / 2 => x - t,
@@ -364,7 +375,7 @@ impl Arrays {
 }
 
 /// The ciphertexts under the only plaintext modulus.
-fn only<'v>(lists: &[&'v [Ciphertext]]) -> Result<&'v [Ciphertext], MatrixError> {
+fn only<T>(lists: &[T]) -> Result<&T, MatrixError> {
     match lists {
         [list] => Ok(list),
         _ => Err(MatrixError::Count { what: "plaintext moduli", found: lists.len(), expected: 1 }),
@@ -594,13 +605,8 @@ impl IntegerEngine for ArraysPlan {
         }
     }
 
-    fn decrypt(
-        &self,
-        node: usize,
-        value: &[&[Ciphertext]],
-        secret: &SecretKey,
-    ) -> Result<Vec<Matrix<i128>>, MatrixError> {
-        self.arrays.decrypt((self.shape(node), bound_of(&self.expr, node)?), only(value)?, secret)
+    fn decode(&self, node: usize, plain: &[Vec<Plaintext>]) -> Result<Vec<Matrix<i128>>, MatrixError> {
+        self.arrays.decode((self.shape(node), bound_of(&self.expr, node)?), only(plain)?)
     }
 }
 

@@ -15,6 +15,7 @@ use sudare_exact::{Encoder, IntegerParams, Plaintext, Wrap};
 use sudare_expr::{Expr, Matrix, Operation};
 use sudare_ring::threads;
 use sudare_rlwe::keys::{EvalKeys, KeySource, PublicKey, SecretKey};
+use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::{KeyId, Params};
 
 /// For each plaintext modulus the ciphertexts of a value: form by form, matrix by matrix of the batch, row by row of
@@ -97,7 +98,27 @@ pub trait IntegerEngine: Send + Sync {
         node: usize,
         value: &[&[Ciphertext]],
         secret: &SecretKey,
-    ) -> Result<Vec<Matrix<i128>>, MatrixError>;
+    ) -> Result<Vec<Matrix<i128>>, MatrixError> {
+        let under = |(params, list): (&IntegerParams, &&[Ciphertext])| {
+            let decryptor = Decryptor::new(params, secret)?;
+            let one = |at: usize| decryptor.decrypt(&list[at]);
+            threads::map(list.len(), one).into_iter().collect::<Result<Vec<_>, ExactError>>()
+        };
+        let plain = self.moduli().iter().zip(value).map(under).collect::<Result<Vec<_>, _>>()?;
+        self.decode(node, &plain)
+    }
+
+    /// The results of a batch from what was decrypted under each modulus.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for an operand.
+    fn decode(&self, node: usize, plain: &[Vec<Plaintext>]) -> Result<Vec<Matrix<i128>>, MatrixError>;
+
+    /// How several parties open a result: the bound on its noise under each modulus, and the policy of each ciphertext. None where
+    /// the key has one owner.
+    fn opening(&self) -> Option<(&[f64], ReleasePolicy)> {
+        None
+    }
 }
 
 /// A value that an operation takes: the matrices of a batch, or a list of ciphertexts for each plaintext modulus.
@@ -263,12 +284,7 @@ impl IntegerEngine for ExactEngine {
         Ok(ExactValue::Encrypted((0..self.plan.params.len()).map(under).collect::<Result<_, _>>()?))
     }
 
-    fn decrypt(
-        &self,
-        node: usize,
-        value: &[&[Ciphertext]],
-        secret: &SecretKey,
-    ) -> Result<Vec<Matrix<i128>>, MatrixError> {
+    fn decode(&self, node: usize, plain: &[Vec<Plaintext>]) -> Result<Vec<Matrix<i128>>, MatrixError> {
         let (request, spec) = (&self.plan.request, &self.plan.spec);
         if node != request.expr.output() {
             return Err(MatrixError::NotPlanned {
@@ -276,12 +292,12 @@ impl IntegerEngine for ExactEngine {
                 planned: "the result is decrypted; an operand is encrypted in a form of its own".into(),
             });
         }
-        let under = |(params, list): (&IntegerParams, &&[Ciphertext])| {
-            let (encoder, decryptor) = (Encoder::new(params), Decryptor::new(params, secret)?);
-            let one = |at: usize| encoder.decode_unsigned(&decryptor.decrypt(&list[at])?, request.packing);
+        let under = |(params, list): (&IntegerParams, &Vec<Plaintext>)| {
+            let encoder = Encoder::new(params);
+            let one = |at: usize| encoder.decode_unsigned(&list[at], request.packing);
             threads::map(list.len(), one).into_iter().collect::<Result<Vec<_>, ExactError>>()
         };
-        let residues = self.plan.params.iter().zip(value).map(under).collect::<Result<Vec<_>, _>>()?;
+        let residues = self.plan.params.iter().zip(plain).map(under).collect::<Result<Vec<_>, _>>()?;
         let compose = Garner::new(&spec.moduli);
         let columns = spec.blocks.counts(request.shape)[2];
         let count = residues.first().map_or(0, Vec::len) / request.batch;
@@ -295,6 +311,10 @@ impl IntegerEngine for ExactEngine {
             })
         };
         (0..request.batch).map(gather).collect()
+    }
+
+    fn opening(&self) -> Option<(&[f64], ReleasePolicy)> {
+        Some((&self.plan.noises, self.plan.policy?))
     }
 }
 

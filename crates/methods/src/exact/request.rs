@@ -7,10 +7,14 @@
 
 use super::blocks::{Blocks, Role};
 use crate::error::MatrixError;
-use sudare_exact::Packing;
+use crate::holders::Holders;
+use sudare_exact::{IntegerParams, Packing};
 use sudare_expr::Shape;
 use sudare_expr::{Expr, Lines, Matrix};
-use sudare_rlwe::security::Security;
+use sudare_rlwe::multiparty::Flooding;
+use sudare_rlwe::noise::NEGLIGIBLE;
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::security::{SecretDistribution, Security};
 
 /// Largest absolute value of a result.
 pub(super) const MAX_RESULT: i128 = 1 << 117;
@@ -142,6 +146,8 @@ pub struct Request {
     pub(super) expr: Expr,
     pub(super) batch: usize,
     pub(super) security: Security,
+    /// Who holds the key together, if it is several parties.
+    pub(super) holders: Option<Holders>,
     /// Rows and columns of the result, and the longest sum of products.
     pub(super) shape: Shape,
     pub(super) packing: Packing,
@@ -188,7 +194,7 @@ impl Request {
         let shape = Shape::new(m, 1, n);
         let (forms, terms) = (vec![Vec::new(); expr.nodes().len()], vec![1; expr.nodes().len()]);
         let (packing, known) = (Packing::Coefficients, Vec::with_capacity(terms.len()));
-        let mut request = Self { expr, batch, security, shape, packing, known, forms, terms };
+        let mut request = Self { expr, batch, security, holders: None, shape, packing, known, forms, terms };
         for node in 0..request.forms.len() {
             let known = request.learn(node)?;
             request.known.push(known);
@@ -202,6 +208,49 @@ impl Request {
         }
         request.demand(Form { role: Role::Result, view: View::default() })?;
         Ok(request)
+    }
+
+    /// The same under a key that several parties hold, who see all of what they decrypt.
+    ///
+    /// # Errors
+    /// [`MatrixError::NoPlan`] for a product of encrypted values or of matrices, which leaves sums beside its result.
+    pub fn held_by(self, holders: Holders) -> Result<Self, MatrixError> {
+        let factor = |form: &Form| matches!(form.role, Role::Left(_) | Role::Right(_));
+        if self.factors(self.expr.output()) > 1 || self.forms.iter().flatten().any(factor) {
+            return refuse(format!(
+                "{} multiplies, and an exact product leaves sums beside its result, which parties would see; let each compute its part \
+                 in the clear and add the encrypted parts, or describe the inputs as real numbers (dtype=float)",
+                self.expr
+            ));
+        }
+        Ok(Self { holders: Some(holders), ..self })
+    }
+
+    /// The distribution of the secret that the key has.
+    pub(super) fn secret(&self) -> SecretDistribution {
+        self.holders.map_or(SecretDistribution::Ternary, |holders| holders.secret())
+    }
+
+    /// Ciphertexts of a result, under so many moduli.
+    pub(super) fn opened(&self, blocks: Blocks, moduli: usize) -> usize {
+        self.batch.saturating_mul(self.count(blocks, Role::Result)).saturating_mul(moduli)
+    }
+
+    /// The policy by which parties open each ciphertext of a result; none where one owner holds the key.
+    pub(super) fn policy(&self, blocks: Blocks, moduli: usize) -> Result<Option<ReleasePolicy>, MatrixError> {
+        self.holders.map(|holders| holders.policy(self.opened(blocks, moduli))).transpose()
+    }
+
+    /// The noise of a decryption: that of the computation, and what parties add to hide it.
+    pub(super) fn shown(
+        &self,
+        (blocks, moduli): (Blocks, usize),
+        params: &IntegerParams,
+        noise: f64,
+    ) -> Result<f64, MatrixError> {
+        let (Some(holders), Some(policy)) = (self.holders, self.policy(blocks, moduli)?) else { return Ok(noise) };
+        let flooding = Flooding::new(policy, noise)?;
+        Ok(noise + flooding.bound(&NEGLIGIBLE, params.degree(), holders.threshold as usize))
     }
 
     /// What is computed.

@@ -12,7 +12,8 @@ use sudare_exact::IntegerParams;
 use sudare_exact::plan::EXACT;
 use sudare_expr::Shape;
 use sudare_rlwe::params::ParamsLiteral;
-use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
+use sudare_rlwe::release::ReleasePolicy;
+use sudare_rlwe::security::{Security, max_log_qp};
 use sudare_rlwe::work::Work;
 
 /// Most plaintext moduli: results stay below 2^118.
@@ -48,7 +49,8 @@ pub fn candidates(request: &Request, price: impl Fn(&Work, u32) -> f64) -> Vec<E
         let mut best: Option<(f64, ExactSpec)> = None;
         for blocks in Blocks::candidates(request.shape, 1 << log_n) {
             let Ok(run) = simulated(request, blocks, &roomy) else { continue };
-            let Some(params) = literal(request, &roomy, run.noise) else { continue };
+            let Ok(noise) = request.shown((blocks, moduli.len()), &roomy, run.noise) else { continue };
+            let Some(params) = literal(request, &roomy, noise) else { continue };
             // Work is proportional to the primes.
             let share = params.q_bits.len() as f64 / (roomy.max_level() + 1) as f64;
             let cost = price(&(run.ledger.work * (share * moduli.len() as f64)), log_n);
@@ -84,8 +86,10 @@ impl ExactSpec {
             return Err(field("moduli", format!("{:?}", self.moduli), holding));
         }
         // The modulus is the least that holds the noise, as a simulation finds.
-        let expected = roomy(request, params.log_n, &self.moduli)
-            .and_then(|roomy| literal(request, &roomy, simulated(request, self.blocks, &roomy).ok()?.noise));
+        let expected = roomy(request, params.log_n, &self.moduli).and_then(|roomy| {
+            let noise = simulated(request, self.blocks, &roomy).ok()?.noise;
+            literal(request, &roomy, request.shown((self.blocks, count), &roomy, noise).ok()?)
+        });
         let Some(expected) = expected else {
             return Err(field("params.log_n", params.log_n, "a degree that holds this computation securely"));
         };
@@ -104,6 +108,9 @@ pub struct ExactPlan {
     keys: KeyDemand,
     peak_bytes: u64,
     sizes: Vec<Size>,
+    /// Bounds on the noise of a result under each modulus, and how several parties open it.
+    pub(super) noises: Vec<f64>,
+    pub(super) policy: Option<ReleasePolicy>,
 }
 
 impl ExactPlan {
@@ -117,20 +124,22 @@ impl ExactPlan {
         let rlwe = spec.params.build(EXACT)?;
         let params = spec.moduli.iter().map(|t| IntegerParams::new(&rlwe, *t)).collect::<Result<Vec<_>, _>>()?;
         let (mut work, mut keys, mut peak_bytes) = (Work::default(), KeyDemand::default(), 0u64);
-        let mut sizes = vec![Size::default(); request.expr().nodes().len()];
+        let (mut sizes, mut noises) = (vec![Size::default(); request.expr().nodes().len()], Vec::new());
         for params in &params {
             let run = simulated(&request, spec.blocks, params).map_err(|_| {
                 let expected = "primes that hold the noise of the result";
                 field("params.q_bits", format!("{:?} bits", spec.params.q_bits), expected)
             })?;
             work += run.ledger.work;
+            noises.push(run.noise);
             keys = KeyDemand::from(&run.ledger);
             // Values under all moduli are there at once.
             peak_bytes = peak_bytes.saturating_add(run.ledger.peak);
             let all = sizes.iter().zip(run.sizes);
             sizes = all.map(|(known, size)| Size { count: known.count + size.count, ..size }).collect();
         }
-        Ok(Self { request, spec: spec.clone(), params, work, keys, peak_bytes, sizes })
+        let policy = request.policy(spec.blocks, params.len())?;
+        Ok(Self { request, spec: spec.clone(), params, work, keys, peak_bytes, sizes, noises, policy })
     }
 
     /// What is computed.
@@ -171,13 +180,13 @@ impl ExactPlan {
 
 /// Parameters as computations take them that multiply once: without keys.
 fn of_primes(request: &Request, log_n: u32, q_bits: Vec<u32>) -> ParamsLiteral {
-    let (secret, security) = (SecretDistribution::Ternary, request.security);
+    let (secret, security) = (request.secret(), request.security);
     ParamsLiteral { log_n, q_bits, p_bits: Vec::new(), digit_limbs: 1, secret, security }
 }
 
 /// More primes than are secure at a degree, to find the noise, with the largest modulus, which has most of it.
 fn roomy(request: &Request, log_n: u32, moduli: &[u64]) -> Option<IntegerParams> {
-    let limit = max_log_qp(log_n, SecretDistribution::Ternary, request.security)?;
+    let limit = max_log_qp(log_n, request.secret(), request.security)?;
     let count = (limit / PRIME_BITS).min(MOST_PRIMES) + 1;
     let literal = of_primes(request, log_n, vec![PRIME_BITS; count as usize]);
     let rlwe = ParamsLiteral { security: Security::Insecure, ..literal }.build(EXACT).ok()?;
@@ -191,6 +200,6 @@ fn literal(request: &Request, roomy: &IntegerParams, noise: f64) -> Option<Param
     let count = bits.div_ceil(PRIME_BITS);
     // Primes lie below their power of two.
     let each = (bits.div_ceil(count) + 1).max(log_n + 9);
-    let limit = max_log_qp(log_n, SecretDistribution::Ternary, request.security)?;
+    let limit = max_log_qp(log_n, request.secret(), request.security)?;
     (each <= PRIME_BITS + 1 && count * each <= limit).then(|| of_primes(request, log_n, vec![each; count as usize]))
 }

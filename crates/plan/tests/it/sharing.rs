@@ -3,6 +3,8 @@
 use sudare_expr::{Expr, InputSpec, Node, Operation};
 use sudare_methods::MatrixError;
 use sudare_plan::{CostModel, Goal, Plan, Planner, Sharing};
+use sudare_rlwe::multiparty::Flooding;
+use sudare_rlwe::noise::NEGLIGIBLE;
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::{SecretDistribution, Security};
 
@@ -23,6 +25,18 @@ fn shared(expression: Expr, error: f64, releases: (u64, u32)) -> Goal {
         sharing: Some(Sharing { parties: 3, threshold: 2 }),
         ..Goal::new(expression, error)
     }
+}
+
+/// A + B + 2·C of integers up to a bound.
+fn counts(largest: u128, releases: (u64, u32)) -> Goal {
+    let inputs = ["A", "B", "C"].map(|name| InputSpec::integers(name, (5, 7), largest)).into();
+    let mut nodes: Vec<Node> = (0..3).map(Node::input).collect();
+    nodes.extend([
+        Node::new(Operation::Add, &[0, 1]),
+        Node::new(Operation::Scale { by: 2.0 }, &[2]),
+        Node::new(Operation::Add, &[3, 4]),
+    ]);
+    shared(Expr::new(inputs, nodes, 5).unwrap(), 0.0, releases)
 }
 
 fn plan(goal: &Goal) -> Result<Plan, MatrixError> {
@@ -67,6 +81,29 @@ fn several_ciphertexts_are_several_releases() {
     assert_eq!(plan.opening().unwrap().policy.releases(), 7 * count);
 }
 
+/// Integers are exact under the noise of all parties, whose room is in the modulus.
+#[test]
+fn sums_of_integers_are_shared() {
+    let sums = plan(&counts(1 << 40, (100, 30))).unwrap();
+    let literal = sums.program().literal();
+    assert_eq!(literal.secret, SecretDistribution::TernarySum { parties: 3 });
+    assert_eq!((sums.summary().predicted_error, sums.summary().keys.len()), (0.0, 0));
+    let engine = sums.exact().unwrap();
+    let (noises, policy) = engine.opening().unwrap();
+    assert_eq!((noises.len(), policy.security_bits()), (engine.moduli().len(), 30));
+    let count = sums.engine().figures().size(sums.expression().output()).unwrap().count as u64;
+    assert_eq!(policy.releases(), 100 * count);
+    for (params, noise) in engine.moduli().iter().zip(noises) {
+        let flooding = Flooding::new(policy, *noise).unwrap();
+        let total = noise + flooding.bound(&NEGLIGIBLE, params.degree(), 2);
+        assert!(total > 1e6 * noise && total.log2() <= params.noise().log_limit(params.max_level()));
+    }
+    assert!(sums.to_string().contains("3 parties, any 2 of whom decrypt"), "{sums}");
+    assert_eq!(Plan::from_json(&sums.to_json().unwrap()).unwrap(), sums);
+    let alone = plan(&Goal { release: None, sharing: None, ..counts(1 << 40, (100, 30)) }).unwrap();
+    assert!(alone.summary().log_qp < sums.summary().log_qp && alone.exact().unwrap().opening().is_none());
+}
+
 #[test]
 fn what_several_parties_do_not_decrypt_is_refused() {
     let goal = shared(sum(), 1e-4, (10, 30));
@@ -79,10 +116,12 @@ fn what_several_parties_do_not_decrypt_is_refused() {
     }
     refused(Goal { release: None, ..goal.clone() }, "release");
     let integers = Expr::product(InputSpec::integers("A", (2, 2), 9), InputSpec::integers("B", (2, 2), 9)).unwrap();
-    refused(Goal { expression: integers, error: 0.0, ..goal.clone() }, "real matrices");
+    refused(Goal { expression: integers, error: 0.0, ..goal.clone() }, "sums beside its result");
+    refused(Goal { release: None, sharing: goal.sharing, ..counts(1000, (7, 30)) }, "release");
+    refused(Goal { sharing: None, ..counts(1000, (7, 30)) }, "no error");
     refused(
         Goal { release: goal.release, sharing: goal.sharing, ..Goal::moments(9, vec![1.0; 3]).unwrap() },
-        "real matrices",
+        "from sums",
     );
     refused(Goal { error: 1e-30, ..goal.clone() }, "least error");
     // A file that names another number of parties than its parameters.

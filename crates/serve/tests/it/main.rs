@@ -4,5 +4,6 @@ mod common;
 #[allow(dead_code, unreachable_pub)]
 mod fuzz;
 mod limits;
+mod rooms;
 mod service;
 mod tables;

@@ -1,14 +1,13 @@
 //! A party, or a receiver of results, with the folder that it keeps.
 
-use super::folder::{Room, Step, check_name, damaged};
+use super::messages::Messages;
+use super::opening::{Opened, Openings};
 use super::request::Request;
+use super::room::{Room, Step, check_name, damaged};
 use super::seal::Sealing;
-use crate::client::require_plan;
 use crate::{Encrypted, PublicClient};
 use std::path::{Path, PathBuf};
-use sudare_expr::Matrix;
-use sudare_he::ckks::Plaintext;
-use sudare_he::ckks::multiparty::SharedDecryption;
+use std::sync::Arc;
 use sudare_methods::MatrixError;
 use sudare_ring::Threads;
 use sudare_ring::random::Seed;
@@ -42,9 +41,9 @@ impl Member {
     /// # Errors
     /// [`StoreError::Exists`] where somebody else has joined under the name; [`StoreError::Busy`] while another process has the party;
     /// [`StoreError::NotAStore`] for a party whose ledger is gone; [`MatrixError::NotPlanned`] for what is no name, or another than the folder's.
-    pub fn join(folder: &Path, name: &str, home: &Path, threads: usize) -> Result<Self, MatrixError> {
+    pub fn join(messages: Arc<dyn Messages>, name: &str, home: &Path, threads: usize) -> Result<Self, MatrixError> {
         check_name(name)?;
-        let room = Room::open(folder)?;
+        let room = Room::open(messages)?;
         atomic::make_private_folder(home)?;
         let seat = home.join(SEAT);
         if !seat.exists() {
@@ -59,21 +58,25 @@ impl Member {
             return Err(MatrixError::NotPlanned { operation: "a party of this name", planned });
         }
         room.post(&Room::file(Step::Join, name), &sealing.key().to_bytes())?;
-        Self::open(folder, home, threads)
+        Self::of(room, home, threads)
     }
 
     /// Goes on from the folder that [`Member::join`] made.
     ///
     /// # Errors
     /// As [`Member::join`]; [`StoreError::Io`] where there is no such folder.
-    pub fn open(folder: &Path, home: &Path, threads: usize) -> Result<Self, MatrixError> {
-        let (room, (sealing, name)) = (Room::open(folder)?, seated(home)?);
+    pub fn open(messages: Arc<dyn Messages>, home: &Path, threads: usize) -> Result<Self, MatrixError> {
+        Self::of(Room::open(messages)?, home, threads)
+    }
+
+    fn of(room: Room, home: &Path, threads: usize) -> Result<Self, MatrixError> {
+        let (sealing, name) = seated(home)?;
         let own = room.index(&name).map(|index| party(&room, index, home)).transpose()?;
         let (home, threads) = (home.into(), Threads::new(threads));
         Ok(Self { room, home, name, sealing, own, threads })
     }
 
-    /// The shared folder.
+    /// The messages that all see.
     pub fn room(&self) -> &Room {
         &self.room
     }
@@ -105,20 +108,21 @@ impl Member {
         let (party, ledger) = own(&mut self.own, &self.name)?;
         let file = |step| Room::file(step, &name);
         let threads = &self.threads;
-        if !room.has(&file(Step::PublicKey)) {
+        if !room.has(&file(Step::PublicKey))? {
             room.post(&file(Step::PublicKey), &threads.run(|| party.public_key_share().to_bytes())?)?;
         }
-        if !demand.galois.is_empty() && !room.has(&file(Step::Galois)) {
+        if !demand.galois.is_empty() && !room.has(&file(Step::Galois))? {
             let share = threads.run(|| party.galois_share(&demand.galois))?;
             room.post(&file(Step::Galois), &share.to_bytes()?)?;
         }
         if let Some(level) = demand.relin {
-            if !room.has(&file(Step::RelinFirst)) {
+            if !room.has(&file(Step::RelinFirst))? {
                 let share = threads.run(|| party.relin_first_share(level))?;
                 room.post(&file(Step::RelinFirst), &share.to_bytes()?)?;
             }
-            let all_first = room.names().iter().all(|n| room.has(&Room::file(Step::RelinFirst, n)));
-            if all_first && !room.has(&file(Step::RelinSecond)) {
+            let first = room.listed(Step::RelinFirst.name())?;
+            let all_first = room.names().iter().all(|name| first.contains(&Room::file(Step::RelinFirst, name)));
+            if all_first && !room.has(&file(Step::RelinSecond))? {
                 let sum = threads.run(|| room.relin_sum(level))?;
                 let share = threads.run(|| party.relin_second_share(&sum, ledger))?;
                 room.post(&file(Step::RelinSecond), &share.to_bytes()?)?;
@@ -134,7 +138,9 @@ impl Member {
         if room.session().threshold() == room.session().parties() {
             return Ok(());
         }
-        let unsent = |to: &String| room.has(&Room::file(Step::Join, to)) && !room.has(&Room::secret_file(&name, to));
+        let (joined, sent) = (room.listed(Step::Join.name())?, room.listed(Step::Secret.name())?);
+        let unsent =
+            |to: &String| joined.contains(&Room::file(Step::Join, to)) && !sent.contains(&Room::secret_file(&name, to));
         if room.names().iter().any(unsent) {
             for share in self.threads.run(|| party.private_shares()) {
                 let to = &room.names()[share.to() as usize];
@@ -145,8 +151,12 @@ impl Member {
                 }
             }
         }
+        if party.can_decrypt() {
+            return Ok(());
+        }
         let files: Vec<String> = room.names().iter().map(|from| Room::secret_file(from, &name)).collect();
-        if party.can_decrypt() || !files.iter().all(|file| room.has(file)) {
+        let present = room.listed(Step::Secret.name())?;
+        if !files.iter().all(|file| present.contains(file)) {
             return Ok(());
         }
         // The polynomial, and the key that two parties share.
@@ -170,23 +180,6 @@ impl Member {
         PublicClient::new(self.room.plan(), self.threads.run(|| self.room.public_key())?, self.threads.count())
     }
 
-    /// How each ciphertext of a result is decrypted by the parties of a request.
-    fn openings(&self, value: &Encrypted, request: &Request) -> Result<Vec<SharedDecryption>, MatrixError> {
-        let (plan, session) = (self.room.plan(), self.room.session());
-        require_plan(plan.hash(), value)?;
-        if value.node() != plan.expression().output() {
-            let planned = "the result of the expression is decrypted".into();
-            return Err(MatrixError::NotPlanned { operation: "a decryption of this value", planned });
-        }
-        let (opening, active) = (plan.opening()?, self.room.active(request)?);
-        let (expected, slots) = (opening.expected, session.params().degree() / 2);
-        let one = |ciphertext| {
-            let bounds = (&expected, opening.max_abs);
-            Ok(SharedDecryption::new(session, ciphertext, bounds, &active, opening.policy, slots)?)
-        };
-        value.ciphertexts()?.iter().map(one).collect()
-    }
-
     /// Answers a request for a result's decryption: this party's shares go to the receivers, encrypted to each. They are in the ledger before anybody has them; asked again, they are the same.
     /// `request` is whom this party agrees to decrypt with, and for whom; without one it agrees to what was asked.
     ///
@@ -205,22 +198,23 @@ impl Member {
         };
         self.room.check_request(&request)?;
         let keys = request.receivers.iter().map(|to| self.room.key_of(to)).collect::<Result<Vec<_>, _>>()?;
-        let openings = self.openings(value, &request)?;
+        let openings = Openings::new(&self.room, value, &request)?;
         // Asked once nothing else can refuse it: a request stands for good.
         self.room.ask(value, &request)?;
         let (party, ledger) = own(&mut self.own, &self.name)?;
+        let shares = self.threads.run(|| openings.shares(party, ledger))?;
         let mut bytes = Zeroizing::new(Vec::new());
-        for (i, opening) in openings.iter().enumerate() {
-            let share = self.threads.run(|| opening.share(party, ledger))?;
+        for (i, share) in shares.iter().enumerate() {
             let one = Zeroizing::new(share.to_bytes()?);
-            // All shares of a result are as long; a vector that grows leaves copies behind.
-            bytes.reserve_exact(one.len() * (openings.len() - i));
+            // Shares of a result are as long as the first, or shorter; a vector that grows leaves copies behind.
+            bytes.reserve_exact(one.len() * (shares.len() - i));
             bytes.extend_from_slice(&one);
         }
         let result = Room::result_name(value)?;
+        let present = self.room.listed(&Room::share_beginning(&result))?;
         for (to, key) in request.receivers.iter().zip(&keys) {
             let file = Room::share_file(&result, &self.name, to);
-            if !self.room.has(&file) {
+            if !present.contains(&file) {
                 let sealed = self.sealing.seal(key, &context(&self.room, &file), &bytes)?;
                 self.room.post(&file, &sealed)?;
             }
@@ -228,23 +222,24 @@ impl Member {
         Ok(request)
     }
 
-    /// Opens a result for this receiver, from the shares of all parties that were asked. Elements are within what the plan promises.
+    /// Opens a result for this receiver, from the shares of all parties that were asked. Elements are within what the plan promises; integers are exact.
     ///
     /// # Errors
     /// [`MatrixError::NotPlanned`] where nothing was asked for this receiver; `PartyError::Missing`, and those that name a party.
-    pub fn combine(&self, value: &Encrypted) -> Result<Vec<Matrix>, MatrixError> {
-        let (room, plan) = (&self.room, self.room.plan());
+    pub fn combine(&self, value: &Encrypted) -> Result<Opened, MatrixError> {
+        let room = &self.room;
         let request = room.request(value)?.filter(|request| request.receivers.contains(&self.name));
         let request = request.ok_or_else(|| MatrixError::NotPlanned {
             operation: "this result",
             planned: format!("nobody was asked to decrypt it for {}", self.name),
         })?;
-        let (openings, result) = (self.openings(value, &request)?, Room::result_name(value)?);
-        let mut shares: Vec<Vec<DecryptionShare>> = openings.iter().map(|_| Vec::new()).collect();
+        let (openings, result) = (Openings::new(room, value, &request)?, Room::result_name(value)?);
+        let present = room.listed(&Room::share_beginning(&result))?;
+        let mut shares: Vec<Vec<DecryptionShare>> = (0..openings.count()).map(|_| Vec::new()).collect();
         for name in &request.parties {
             let file = Room::share_file(&result, name, &self.name);
-            let Some(index) = room.index(name).filter(|_| room.has(&file)) else { continue };
-            let sealed = room.get(&file, room.most_bytes(openings.len()))?;
+            let Some(index) = room.index(name).filter(|_| present.contains(&file)) else { continue };
+            let sealed = room.get(&file, room.most_bytes(openings.count()))?;
             let malformed = |error: WireError| PartyError::Malformed { party: index, error };
             let early =
                 || malformed(WireError::Corrupt { what: "a share that ends early, or has more than its ciphertexts" });
@@ -260,11 +255,7 @@ impl Member {
                 return Err(early().into());
             }
         }
-        self.threads.run(|| {
-            let plain = openings.iter().zip(&shares).map(|(opening, shares)| Ok(opening.combine(shares)?));
-            let plain = Zeroizing::new(plain.collect::<Result<Vec<Plaintext>, MatrixError>>()?);
-            plan.real()?.decode(plan.goal(), value.node(), &plain)
-        })
+        self.threads.run(|| openings.combine(room, value.node(), &shares))
     }
 }
 
@@ -306,7 +297,7 @@ fn party(room: &Room, index: u32, home: &Path) -> Result<(Party, PartyLedger), M
         return Ok((Party::from_bytes(session, &bytes)?, ledger));
     }
     let said = Room::file(Step::PublicKey, &room.names()[index as usize]);
-    if room.has(&said) {
+    if room.has(&said)? {
         return Err(damaged(&secret, "this party has sent messages, and its secret is gone").into());
     }
     let ledger = match open() {

@@ -7,8 +7,8 @@ use sudare_methods::MatrixError;
 use sudare_plan::{CostModel, Goal, Plan, Planner, Sharing};
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::release::ReleasePolicy;
-use sudare_session::parties::{Member, Request, Room, Step};
-use sudare_session::{Client, Encrypted, Server};
+use sudare_session::parties::{Folder, Member, Request, Room, Step};
+use sudare_session::{Client, Encrypted, QUIET, Server};
 
 const NAMES: [&str; 3] = ["north", "south", "west"];
 
@@ -37,6 +37,12 @@ fn sums(threshold: u32) -> Plan {
     Planner::new(CostModel::default()).plan(&goal(expr, 1e-4, threshold)).unwrap()
 }
 
+/// A + B + C under a key that has one owner.
+fn alone() -> Plan {
+    let goal = Goal { sharing: None, release: None, ..goal(sums(2).expression().clone(), 1e-4, 2) };
+    Planner::new(CostModel::default()).plan(&goal).unwrap()
+}
+
 /// (A · B) · 0.5.
 fn product() -> Plan {
     let inputs = ["A", "B"].map(|name| InputSpec::new(name, (3, 3), 1.0)).into();
@@ -53,7 +59,7 @@ struct World {
 impl World {
     fn new(plan: &Plan) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Room::create(&folder.path().join("room"), plan, &names(&NAMES)).unwrap();
+        Room::create(Folder::at(&folder.path().join("room")), plan, &names(&NAMES)).unwrap();
         Self { folder }
     }
 
@@ -66,21 +72,23 @@ impl World {
     }
 
     fn join(&self, name: &str) -> Result<Member, MatrixError> {
-        Member::join(&self.room(), name, &self.home(name), 1)
+        Member::join(Folder::at(&self.room()), name, &self.home(name), 1)
     }
 
     /// All parties, with their keys made. Each is dropped and comes back from its folder between any two rounds.
     fn keyed(&self) -> Vec<Member> {
         NAMES.iter().for_each(|name| drop(self.join(name).unwrap()));
         for _ in 0..3 {
-            NAMES.iter().for_each(|name| Member::open(&self.room(), &self.home(name), 1).unwrap().round().unwrap());
+            NAMES
+                .iter()
+                .for_each(|name| Member::open(Folder::at(&self.room()), &self.home(name), 1).unwrap().round().unwrap());
         }
-        assert_eq!(Room::open(&self.room()).unwrap().missing(), []);
+        assert_eq!(Room::open(Folder::at(&self.room())).unwrap().missing().unwrap(), []);
         NAMES.iter().map(|name| self.join(name).unwrap()).collect()
     }
 
     fn server(&self) -> Server {
-        let room = Room::open(&self.room()).unwrap();
+        let room = Room::open(Folder::at(&self.room())).unwrap();
         Server::new(room.plan(), room.server_keys().unwrap(), 1).unwrap()
     }
 }
@@ -119,9 +127,9 @@ fn any_two_decrypt_a_sum_and_its_promise_holds() {
         for party in parties.iter_mut().filter(|party| two.contains(&party.name())) {
             party.share(&sum, Some(&asked)).unwrap();
         }
-        let room = Room::open(&world.room()).unwrap();
+        let room = Room::open(Folder::at(&world.room())).unwrap();
         assert_eq!(room.unanswered(&sum).unwrap(), Vec::<String>::new());
-        let shown = parties[0].combine(&sum).unwrap();
+        let shown = parties[0].combine(&sum).unwrap().reals().unwrap();
         let expected = Matrix::from_fn(3, 4, |i, j| inputs.iter().map(|m| m.get(i, j)).sum()).unwrap();
         close(&shown[0], &expected, promised);
         // It is for north alone.
@@ -147,6 +155,7 @@ fn products_are_computed_under_the_common_key() {
     parties[1].share(&value, None).unwrap();
     let expected = a.matmul(&b).unwrap();
     for shown in [outside.combine(&value).unwrap(), parties[1].combine(&value).unwrap()] {
+        let shown = shown.reals().unwrap();
         close(&shown[0], &expected, plan.summary().predicted_error);
     }
     let mut outside = outside;
@@ -167,14 +176,14 @@ fn all_of_n_need_no_secret_shares() {
         party.share(&sum, Some(&request(&NAMES, &["west"]))).unwrap();
     }
     let expected = matrix(3, 4, 5).map(|x| Some(3.0 * x)).unwrap();
-    close(&parties[2].combine(&sum).unwrap()[0], &expected, 1e-4);
+    close(&parties[2].combine(&sum).unwrap().reals().unwrap()[0], &expected, 1e-4);
 }
 
 #[test]
 fn missing_parties_are_named_and_steps_wait_for_them() {
     let world = World::new(&sums(2));
-    let room = Room::open(&world.room()).unwrap();
-    let of = |step: Step| room.missing().into_iter().find(|m| m.step == step).map(|m| m.names);
+    let room = Room::open(Folder::at(&world.room())).unwrap();
+    let of = |step: Step| room.missing().unwrap().into_iter().find(|m| m.step == step).map(|m| m.names);
     assert_eq!(of(Step::Join), Some(names(&NAMES)));
     let mut north = world.join("north").unwrap();
     north.round().unwrap();
@@ -250,28 +259,29 @@ fn names_and_folders_belong_together() {
     assert_eq!(world.join("north").unwrap_err().kind(), ErrorKind::Io);
     drop(north);
     // Another folder is another party, and the name is taken.
-    let taken = Member::join(&world.room(), "north", &world.home("elsewhere"), 1).unwrap_err();
+    let taken = Member::join(Folder::at(&world.room()), "north", &world.home("elsewhere"), 1).unwrap_err();
     assert!(taken.to_string().contains("key-north"), "{taken}");
-    let other = Member::join(&world.room(), "south", &world.home("north"), 1).unwrap_err();
+    let other = Member::join(Folder::at(&world.room()), "south", &world.home("north"), 1).unwrap_err();
     assert!(other.to_string().contains("north"), "{other}");
     for name in ["", "a/b", "../x", "a-b", "ä", &"x".repeat(33)] {
         assert!(world.join(name).is_err(), "{name}");
     }
-    let again = Room::create(&world.room(), &plan, &names(&NAMES)).unwrap_err();
+    let again = Room::create(Folder::at(&world.room()), &plan, &names(&NAMES)).unwrap_err();
     assert!(again.to_string().contains("already"), "{again}");
     let elsewhere = world.folder.path().join("two");
     for few in [&NAMES[..2], &["north", "North", "west"], &["a", "b", "a b"]] {
-        assert!(Room::create(&elsewhere, &plan, &names(few)).is_err());
+        assert!(Room::create(Folder::at(&elsewhere), &plan, &names(few)).is_err());
     }
-    assert!(!elsewhere.exists() && Room::open(&elsewhere).is_err());
+    assert!(!elsewhere.exists() && Room::open(Folder::at(&elsewhere)).is_err());
     // A ledger that is gone is no empty one.
     fs::remove_dir_all(world.home("north").join("ledger")).unwrap();
     assert!(world.join("north").is_err());
     // The plan's key has no owner.
     assert_eq!(Client::new(&plan, 1).unwrap_err().kind(), ErrorKind::NotPlanned);
-    let one = Planner::new(CostModel::default());
-    let alone = one.plan(&Goal { sharing: None, release: None, ..goal(plan.expression().clone(), 1e-4, 2) }).unwrap();
-    assert_eq!(Room::create(&elsewhere, &alone, &names(&NAMES)).unwrap_err().kind(), ErrorKind::NotPlanned);
+    assert_eq!(
+        Room::create(Folder::at(&elsewhere), &alone(), &names(&NAMES)).unwrap_err().kind(),
+        ErrorKind::NotPlanned
+    );
 }
 
 #[test]
@@ -281,10 +291,10 @@ fn messages_of_others_are_refused_by_name() {
     let (from, to) = (world.room().join("public-south"), world.room().join("public-north"));
     let own = fs::read(&to).unwrap();
     fs::write(&to, fs::read(&from).unwrap()).unwrap();
-    let error = Room::open(&world.room()).unwrap().public_key().unwrap_err().to_string();
+    let error = Room::open(Folder::at(&world.room())).unwrap().public_key().unwrap_err().to_string();
     assert!(error.contains("party 0"), "{error}");
     fs::write(&to, &own[..own.len() / 2]).unwrap();
-    let error = Room::open(&world.room()).unwrap().public_key().unwrap_err().to_string();
+    let error = Room::open(Folder::at(&world.room())).unwrap().public_key().unwrap_err().to_string();
     assert!(error.contains("party 0"), "{error}");
     // A secret share that is not from its sender.
     let world = World::new(&sums(2));
@@ -299,6 +309,62 @@ fn messages_of_others_are_refused_by_name() {
     parties[2].round().unwrap();
 }
 
+/// Integers are opened exactly, by any two, whatever their size.
+#[test]
+fn any_two_decrypt_sums_of_integers() {
+    let largest = 1i128 << 40;
+    let inputs = ["A", "B", "C"].map(|name| InputSpec::integers(name, (3, 4), largest as u128)).into();
+    let mut nodes: Vec<Node> = (0..3).map(Node::input).collect();
+    nodes.extend([Node::new(Operation::Add, &[0, 1]), Node::new(Operation::Sub, &[3, 2])]);
+    let expr = Expr::new(inputs, nodes, 4).unwrap();
+    let plan = Planner::new(CostModel::default()).plan(&goal(expr, 0.0, 2)).unwrap();
+    let world = World::new(&plan);
+    let mut parties = world.keyed();
+    let integers =
+        |seed: i128| Matrix::<i128>::from_fn(3, 4, |i, j| (seed * 1_234_567 - (i * 4 + j) as i128) * 12_345).unwrap();
+    let client = parties[2].client().unwrap();
+    for two in [["north", "south"], ["north", "west"], ["south", "west"]] {
+        let encrypt = |(name, seed)| client.encrypt_integers_batch(name, &[integers(seed)], QUIET).unwrap();
+        let values = [("A", 3), ("B", 5), ("C", 9)].map(encrypt);
+        let sum = world.server().run(&values).unwrap();
+        for party in parties.iter_mut().filter(|party| two.contains(&party.name())) {
+            party.share(&sum, Some(&request(&two, &["south"]))).unwrap();
+        }
+        let expected = Matrix::<i128>::from_fn(3, 4, |i, j| {
+            [3, 5].map(|s| integers(s).get(i, j)).iter().sum::<i128>() - integers(9).get(i, j)
+        });
+        let shown = parties[1].combine(&sum).unwrap();
+        assert!(shown.clone().reals().is_err());
+        assert_eq!(shown.integers().unwrap(), [expected.unwrap()]);
+        assert!(parties[0].combine(&sum).is_err());
+    }
+    // Four are declared, and each sum has so many ciphertexts.
+    assert!(parties.iter().all(|party| party.releases() > 0));
+}
+
+/// Values go beside the messages, each under a name for good.
+#[test]
+fn values_are_put_where_all_see_them() {
+    let world = World::new(&sums(2));
+    let parties = world.keyed();
+    let value = parties[0].client().unwrap().encrypt("A", &matrix(3, 4, 5)).unwrap();
+    let other = parties[0].client().unwrap().encrypt("A", &matrix(3, 4, 6)).unwrap();
+    let room = Room::open(Folder::at(&world.room())).unwrap();
+    assert!(room.value("first").unwrap().is_none());
+    room.put("first", &value).unwrap();
+    room.put("first", &value).unwrap();
+    assert_eq!(room.put("first", &other).unwrap_err().kind(), ErrorKind::Io);
+    let read = room.value("first").unwrap().unwrap();
+    assert_eq!(read.to_bytes().unwrap(), value.to_bytes().unwrap());
+    for name in ["", "a/b", "../x", ".x"] {
+        assert!(room.put(name, &value).is_err() && room.value(name).is_err(), "{name}");
+    }
+    let foreign = Client::new(&alone(), 1).unwrap().encrypt("A", &matrix(3, 4, 5)).unwrap();
+    assert_eq!(room.put("second", &foreign).unwrap_err().kind(), ErrorKind::Mismatch);
+    fs::write(world.room().join("value-third"), b"none").unwrap();
+    assert_eq!(room.value("third").unwrap_err().kind(), ErrorKind::Format);
+}
+
 /// A file that anybody can put there is not read past what its message has.
 #[test]
 fn messages_of_any_length_are_refused() {
@@ -307,7 +373,7 @@ fn messages_of_any_length_are_refused() {
     let lengthen = |name: &str, bytes: u64| {
         fs::OpenOptions::new().write(true).open(world.room().join(name)).unwrap().set_len(bytes).unwrap();
     };
-    let room = Room::open(&world.room()).unwrap();
+    let room = Room::open(Folder::at(&world.room())).unwrap();
     let refused = |error: MatrixError| assert!(error.to_string().contains("longer than any message"), "{error}");
     lengthen("key-north", 33);
     refused(room.key_of("north").unwrap_err());

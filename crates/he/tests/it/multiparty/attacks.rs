@@ -53,7 +53,7 @@ fn a_shown_sum_gives_the_secret_away_without_flooding() {
     let [b, a] = public.polys();
     let small = |x: &[i64]| Poly::<Coeff>::from_signed(basis, x).into_eval();
     let mut ledgers = [Memory::default(), Memory::default()];
-    let (mut recovered, mut squares) = (0, 0);
+    let (mut recovered, mut squares) = ([0, 0], 0);
     // Under the parties' noise, and under noise 2^12 times narrower.
     let mut sums = [[0i64; N]; 2];
     for i in 0..DECRYPTIONS {
@@ -68,17 +68,19 @@ fn a_shown_sum_gives_the_secret_away_without_flooding() {
         let parts = vec![v.mul(b), second];
         let c = Ciphertext::from_parts(&params, world.session.key(), parts, 0).unwrap();
         let bare = sudare_rlwe::Decryptor::new(&secret).phase(&c, 0).unwrap();
-        recovered += usize::from(quotient(&bare.sub(&c.parts()[0]), &c.parts()[1]) == secret.coefficients());
         let opening = Opening::new(&world.session, &c, &[0, 1], flooding, (0, 1)).unwrap();
         let shares = [0, 1].map(|i| world.parties[i].decryption_share(&opening, &mut ledgers[i]).unwrap());
         let shown = opening.phase(opening.collector().all(&shares).unwrap()).unwrap();
+        for (count, shown) in recovered.iter_mut().zip([&bare, &Poly::clone(&shown).into_eval()]) {
+            *count += usize::from(quotient(&shown.sub(&c.parts()[0]), &c.parts()[1]) == secret.coefficients());
+        }
         let narrow = unmasked(&bare, 2f64.sqrt() * flooding.deviation() / 4096.0, i);
         for (sum, shown) in sums.iter_mut().zip([Poly::clone(&shown).into_eval(), narrow]) {
             let product = shown.mul(&e1_adjoint).into_coeff().centered();
             sum.iter_mut().zip(product).for_each(|(sum, x)| *sum += x);
         }
     }
-    assert_eq!(recovered, DECRYPTIONS as usize, "without noise");
+    assert_eq!(recovered, [DECRYPTIONS as usize, 0], "without noise, and with it");
     let [flooded, narrow] = sums.map(|sum| sum.map(|x| (x as f64 / squares as f64).round() as i64));
     assert_eq!(narrow.as_slice(), secret.coefficients(), "under narrow noise");
     let right = flooded.iter().zip(secret.coefficients()).filter(|(x, s)| x == s).count();

@@ -1,12 +1,14 @@
-//! The folder that all parties see.
+//! The messages that all parties see.
 
+use super::messages::Messages;
 use super::request::{self, Request};
 use super::seal::{KEY_BYTES, SealedKey};
+use crate::client::require_plan;
+use crate::encrypted::most_bytes;
 use crate::{Encrypted, ServerKeys};
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use sudare_methods::MatrixError;
 use sudare_methods::product::KeyDemand;
 use sudare_plan::{MAX_PLAN_BYTES, Plan};
@@ -17,7 +19,6 @@ use sudare_rlwe::multiparty::{
 };
 use sudare_rlwe::wire::{ALIGNMENT, MAX_HEADER_BYTES, Wire};
 use sudare_store::StoreError;
-use sudare_store::atomic::{self, Access};
 
 /// Most characters of a name.
 pub const MAX_NAME: usize = 32;
@@ -65,32 +66,21 @@ pub struct Missing {
     pub names: Vec<String>,
 }
 
-/// The folder that all parties see: nothing in it is secret.
+/// The messages that all parties see: nothing in them is secret.
 #[derive(Clone, Debug)]
 pub struct Room {
-    folder: PathBuf,
+    messages: Arc<dyn Messages>,
     plan: Plan,
     session: Session,
     names: Vec<String>,
 }
 
-fn at<T>(path: &Path, result: std::io::Result<T>) -> Result<T, StoreError> {
+pub(super) fn io_at<T>(path: &Path, result: std::io::Result<T>) -> Result<T, StoreError> {
     result.map_err(|e| StoreError::Io { path: path.into(), kind: e.kind(), reason: e.to_string() })
 }
 
 pub(super) fn damaged(path: &Path, what: &str) -> StoreError {
     StoreError::Damaged { path: path.into(), what: what.into() }
-}
-
-/// All bytes of a file that others write, up to a limit.
-fn read(path: &Path, limit: u64) -> Result<Vec<u8>, MatrixError> {
-    let mut bytes = Vec::new();
-    let file = at(path, File::open(path))?;
-    at(path, file.take(limit.saturating_add(1)).read_to_end(&mut bytes))?;
-    if bytes.len() as u64 > limit {
-        return Err(damaged(path, "it is longer than any message of its step").into());
-    }
-    Ok(bytes)
 }
 
 fn is_name(name: &str) -> bool {
@@ -114,12 +104,12 @@ pub(super) fn check_name(name: &str) -> Result<(), MatrixError> {
 }
 
 impl Room {
-    /// Makes the folder for a plan of several parties, and names them in their order. The names and the seed are public; a folder is for one key.
+    /// Begins a session: puts plan, names of the parties in their order, and seed where all see them. They are public; a room is for one key.
     ///
     /// # Errors
     /// [`MatrixError::NotPlanned`] for a plan whose key has one owner, other names than the plan has parties, or what is no name;
-    /// [`StoreError::Exists`] where there is such a folder already.
-    pub fn create(folder: &Path, plan: &Plan, names: &[String]) -> Result<Self, MatrixError> {
+    /// [`StoreError::Exists`] where there is a session already.
+    pub fn create(messages: Arc<dyn Messages>, plan: &Plan, names: &[String]) -> Result<Self, MatrixError> {
         let sharing = plan.shared()?;
         names.iter().try_for_each(|name| check_name(name))?;
         if !are_names(names, sharing.parties) {
@@ -127,40 +117,34 @@ impl Room {
             return Err(MatrixError::NotPlanned { operation: "a session of these parties", planned });
         }
         let session = Session::new(plan.params(), sharing.threshold, MaskSeed::from_entropy()?)?;
-        atomic::make_folder(&folder.join(SESSION))?;
-        let put = |name: &str, bytes: &[u8]| -> Result<(), MatrixError> {
-            match atomic::write_new(&folder.join(name), &[bytes], Access::Usual)? {
-                true => Ok(()),
-                false => Err(StoreError::Exists { path: folder.join(name) }.into()),
-            }
-        };
-        put(PLAN, plan.to_json()?.as_bytes())?;
-        put(NAMES, names.join("\n").as_bytes())?;
-        // The last: with it the folder is whole.
-        put(SESSION, &session.to_bytes()?)?;
-        Ok(Self { folder: folder.into(), plan: plan.clone(), session, names: names.to_vec() })
+        let room = Self { messages, plan: plan.clone(), session, names: names.to_vec() };
+        room.post(PLAN, plan.to_json()?.as_bytes())?;
+        room.post(NAMES, names.join("\n").as_bytes())?;
+        // The last: with it the room is whole.
+        room.post(SESSION, &room.session.to_bytes()?)?;
+        Ok(room)
     }
 
-    /// The folder that [`Room::create`] made.
+    /// The session that [`Room::create`] began.
     ///
     /// # Errors
     /// [`StoreError::NotAStore`] where there is none; what is refused of a plan or session.
-    pub fn open(folder: &Path) -> Result<Self, MatrixError> {
-        if !folder.join(SESSION).is_file() {
-            return Err(StoreError::NotAStore { path: folder.into() }.into());
+    pub fn open(messages: Arc<dyn Messages>) -> Result<Self, MatrixError> {
+        if !messages.names(SESSION)?.contains(SESSION) {
+            return Err(StoreError::NotAStore { path: messages.place("") }.into());
         }
         let text = |name: &str, limit: u64| -> Result<String, MatrixError> {
-            let path = folder.join(name);
-            String::from_utf8(read(&path, limit)?).map_err(|_| damaged(&path, "it is no text").into())
+            let bytes = messages.get(name, limit)?;
+            String::from_utf8(bytes).map_err(|_| damaged(&messages.place(name), "it is no text").into())
         };
         let plan = Plan::from_json(&text(PLAN, MAX_PLAN_BYTES as u64)?)?;
         let names: Vec<String> = text(NAMES, request::MAX_BYTES)?.lines().map(str::to_owned).collect();
-        let session = Session::from_bytes(plan.params(), &read(&folder.join(SESSION), request::MAX_BYTES)?)?;
+        let session = Session::from_bytes(plan.params(), &messages.get(SESSION, request::MAX_BYTES)?)?;
         let sharing = plan.shared()?;
         if !are_names(&names, sharing.parties) || session.threshold() != sharing.threshold {
-            return Err(damaged(&folder.join(NAMES), "names and session do not fit the plan").into());
+            return Err(damaged(&messages.place(NAMES), "names and session do not fit the plan").into());
         }
-        Ok(Self { folder: folder.into(), plan, session, names })
+        Ok(Self { messages, plan, session, names })
     }
 
     /// The plan.
@@ -187,8 +171,13 @@ impl Room {
         self.plan.engine().keys()
     }
 
-    pub(super) fn has(&self, file: &str) -> bool {
-        self.folder.join(file).is_file()
+    /// Names of the messages that are there and begin so.
+    pub(super) fn listed(&self, beginning: &str) -> Result<BTreeSet<String>, MatrixError> {
+        self.messages.names(beginning)
+    }
+
+    pub(super) fn has(&self, file: &str) -> Result<bool, MatrixError> {
+        Ok(self.listed(file)?.contains(file))
     }
 
     /// A message, which is there whole or not at all.
@@ -196,16 +185,41 @@ impl Room {
     /// # Errors
     /// [`StoreError::Exists`] where another one is.
     pub(super) fn post(&self, file: &str, bytes: &[u8]) -> Result<(), MatrixError> {
-        let path = self.folder.join(file);
-        if atomic::write_new(&path, &[bytes], Access::Usual)? || read(&path, bytes.len() as u64)? == bytes {
-            return Ok(());
+        match self.messages.post(file, bytes)? {
+            true => Ok(()),
+            false => Err(StoreError::Exists { path: self.messages.place(file) }.into()),
         }
-        Err(StoreError::Exists { path }.into())
     }
 
     /// A message of at most so many bytes.
     pub(super) fn get(&self, file: &str, limit: u64) -> Result<Vec<u8>, MatrixError> {
-        read(&self.folder.join(file), limit)
+        self.messages.get(file, limit)
+    }
+
+    fn value_file(name: &str) -> Result<String, MatrixError> {
+        check_name(name)?;
+        Ok(format!("value-{name}"))
+    }
+
+    /// Puts an encrypted value where all see it, under a name of its own.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] where another one is; [`MatrixError::NotPlanned`] for what is no name; [`MatrixError::WrongPlan`].
+    pub fn put(&self, name: &str, value: &Encrypted) -> Result<(), MatrixError> {
+        require_plan(self.plan.hash(), value)?;
+        self.post(&Self::value_file(name)?, &value.to_bytes()?)
+    }
+
+    /// The encrypted value of a name, where it has been put.
+    ///
+    /// # Errors
+    /// What is refused of a value of the plan.
+    pub fn value(&self, name: &str) -> Result<Option<Encrypted>, MatrixError> {
+        let file = Self::value_file(name)?;
+        if !self.has(&file)? {
+            return Ok(None);
+        }
+        Encrypted::from_bytes(&self.plan, &self.get(&file, most_bytes(&self.plan))?).map(Some)
     }
 
     /// More bytes than any message of so many polynomials has, encrypted or not: a word for each residue, and what stands around them.
@@ -237,13 +251,23 @@ impl Room {
     }
 
     /// Whose messages of key generation have not come, by step.
-    pub fn missing(&self) -> Vec<Missing> {
-        let sent = |step: Step, name: &String| match step {
-            Step::Secret => self.names.iter().all(|to| self.has(&Self::secret_file(name, to))),
-            step => self.has(&Self::file(step, name)),
-        };
-        let of = |step: Step| Missing { step, names: self.names.iter().filter(|n| !sent(step, n)).cloned().collect() };
-        self.steps().into_iter().map(of).filter(|missing| !missing.names.is_empty()).collect()
+    ///
+    /// # Errors
+    /// Where messages cannot be listed.
+    pub fn missing(&self) -> Result<Vec<Missing>, MatrixError> {
+        let mut missing = Vec::new();
+        for step in self.steps() {
+            let present = self.listed(step.name())?;
+            let sent = |name: &String| match step {
+                Step::Secret => self.names.iter().all(|to| present.contains(&Self::secret_file(name, to))),
+                step => present.contains(&Self::file(step, name)),
+            };
+            let names: Vec<String> = self.names.iter().filter(|name| !sent(name)).cloned().collect();
+            if !names.is_empty() {
+                missing.push(Missing { step, names });
+            }
+        }
+        Ok(missing)
     }
 
     /// The public key that others encrypt to a name by.
@@ -253,7 +277,7 @@ impl Room {
     pub fn key_of(&self, name: &str) -> Result<SealedKey, MatrixError> {
         check_name(name)?;
         let file = Self::file(Step::Join, name);
-        if !self.has(&file) {
+        if !self.has(&file)? {
             let planned = format!("{name} has not joined; wait for it");
             return Err(MatrixError::NotPlanned { operation: "a message for this name", planned });
         }
@@ -266,9 +290,10 @@ impl Room {
         // A share of a key has a polynomial for each digit, of round 1 of the relinearisation key two.
         let keys = if step == Step::Galois { self.demand().galois.len() } else { 2 };
         let limit = self.most_bytes(keys * params.digits_at(params.max_level()));
+        let present = self.listed(step.name())?;
         for (i, name) in self.names.iter().enumerate() {
             let file = Self::file(step, name);
-            if self.has(&file) {
+            if present.contains(&file) {
                 collector.add(&Share::<K>::receive(&self.session, i as u32, &self.get(&file, limit)?)?)?;
             }
         }
@@ -313,8 +338,12 @@ impl Room {
         Ok(Digest(*hasher.finalize().as_bytes()).hex()[..24].to_owned())
     }
 
+    pub(super) fn share_beginning(result: &str) -> String {
+        format!("share-{result}-")
+    }
+
     pub(super) fn share_file(result: &str, from: &str, to: &str) -> String {
-        format!("share-{result}-{from}-{to}")
+        format!("{}{from}-{to}", Self::share_beginning(result))
     }
 
     /// Who was asked to decrypt a result, and for whom, if anybody was.
@@ -332,7 +361,7 @@ impl Room {
     /// The request for the result of a name.
     fn request_for(&self, result: &str) -> Result<Option<Request>, MatrixError> {
         let file = Self::request_file(result);
-        if !self.has(&file) {
+        if !self.has(&file)? {
             return Ok(None);
         }
         let request = Request::from_bytes(&self.get(&file, request::MAX_BYTES)?)?;
@@ -359,8 +388,8 @@ impl Room {
         self.check_request(request)?;
         let result = Self::result_name(value)?;
         if self.request_for(&result)?.is_none() {
-            let path = self.folder.join(Self::request_file(&result));
-            atomic::write_new(&path, &[&request.to_bytes()?], Access::Usual)?;
+            // Where somebody was quicker, his is read below.
+            self.messages.post(&Self::request_file(&result), &request.to_bytes()?)?;
         }
         match self.request_for(&result)? {
             Some(found) if found == *request => Ok(()),
@@ -396,8 +425,9 @@ impl Room {
     pub fn unanswered(&self, value: &Encrypted) -> Result<Vec<String>, MatrixError> {
         let result = Self::result_name(value)?;
         let Some(request) = self.request_for(&result)? else { return Ok(Vec::new()) };
+        let present = self.listed(&Self::share_beginning(&result))?;
         let answered =
-            |from: &String| request.receivers.iter().all(|to| self.has(&Self::share_file(&result, from, to)));
+            |from: &String| request.receivers.iter().all(|to| present.contains(&Self::share_file(&result, from, to)));
         Ok(request.parties.iter().filter(|from| !answered(from)).cloned().collect())
     }
 }
