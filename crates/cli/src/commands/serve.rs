@@ -42,7 +42,10 @@ fn refuse_open_key(path: &Path) -> Result<(), CliError> {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(path).in_file(path)?.permissions().mode();
         if mode & 0o007 != 0 {
-            let words = format!("all users of this machine reach this key (mode {:o}); chmod 640 it", mode & 0o777);
+            let words = format!(
+                "all users of this machine reach this key (mode {:o}); chmod 640 it, or is it the certificate, and are --tls-cert and --tls-key exchanged?",
+                mode & 0o777
+            );
             return Err(CliError::new(ErrorKind::Io, words).in_file(path));
         }
     }
@@ -101,7 +104,8 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
         ..Settings::new(&a.data)
     };
     let logs = Arc::new(Logs::open(a, args.quiet)?);
-    let events = logs.clone();
+    let count = tokens.entries().len();
+    let (events, ends) = (logs.clone(), logs.clone());
     let mut service = Service::open(settings, tokens, Served { panels, models }, move |event| events.write(event))
         .in_file(&a.data)?;
     if let Some(address) = a.metrics {
@@ -134,5 +138,16 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
     if let Some(address) = service.monitoring() {
         print(format!("figures at http://{address}/metrics"))?;
     }
-    Ok(service.run(listener, tls, &stop)?)
+    let told = |event: &'static str, words: String| {
+        let _ = ends.write(&Event::note(words.as_str()));
+        let _ = ends.write(&Event::audit(event).with("words", words));
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    told(
+        "start",
+        format!("started: version {version}, {count} tokens, data in {}, {scheme}://{address}", a.data.display()),
+    );
+    let ended = service.run(listener, tls, &stop);
+    told("stop", ended.as_ref().map_or_else(|e| format!("stopped: {e}"), |()| "stopped: asked to".into()));
+    Ok(ended?)
 }

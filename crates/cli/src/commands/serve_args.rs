@@ -25,8 +25,8 @@ pub enum LogFormat {
 
 #[derive(Clone, Debug, Args)]
 pub struct Serve {
-    /// Listen on this address; port 0 takes any free port
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8443")]
+    /// Listen on this address, which is no name; port 0 takes any free port
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8443")]
     pub listen: SocketAddr,
     /// Keep objects and jobs in this folder
     #[arg(long, value_name = "FOLDER")]
@@ -76,8 +76,8 @@ pub struct Serve {
     /// Keep unused objects and ended jobs for this many days
     #[arg(long, value_name = "DAYS", default_value_t = 7)]
     pub keep: u64,
-    /// Serve figures for Prometheus at http://HOST:PORT/metrics, and a health check at /healthz
-    #[arg(long, value_name = "HOST:PORT")]
+    /// Serve figures for Prometheus at http://ADDRESS:PORT/metrics, and a health check at /healthz
+    #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
     /// Append requests and ends of jobs to this file; SIGHUP opens it again [default: standard error]
     #[arg(long, value_name = "FILE")]

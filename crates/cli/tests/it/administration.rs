@@ -153,6 +153,11 @@ fn a_reload_drops_nothing_but_what_was_removed() {
     assert_eq!((mode("log"), mode("audit"), mode("tokens")), (0o600, 0o600, 0o600));
     server.signal("-TERM");
     assert_eq!(server.wait(), Some(0));
+    for name in ["start", "reload", "stop"] {
+        assert!(lines(&place, "audit").iter().any(|l| l["event"] == name), "no {name}");
+    }
+    let stopped = lines(&place, "log").iter().any(|l| l["words"].as_str().is_some_and(|w| w.starts_with("stopped: ")));
+    assert!(stopped);
 }
 
 #[test]
