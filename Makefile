@@ -123,8 +123,8 @@ lint: | prerequisites-test $(BIN)/python ## formatting, ruff, types, clippy, spe
 	$(MAKE) --no-print-directory --jobs 2 lint-python lint-rust
 
 lint-python: $(BIN)/.ready
-	$(BIN)/ruff format --check --quiet python bench
-	$(BIN)/ruff check --quiet python bench
+	$(BIN)/ruff format --check --quiet python bench submissions
+	$(BIN)/ruff check --quiet python bench submissions
 	$(BIN)/python scripts/stubs --check
 	$(BIN)/mypy
 	$(BIN)/codespell *.md docs crates python bench scripts submissions .github Makefile

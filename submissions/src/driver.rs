@@ -1,6 +1,8 @@
 //! Does what the harnesses of the public workloads do: the same files, one process a step, wall time between steps, sizes of folders, three runs,
 //! answers checked in the clear.
 
+use crate::aes::{Bytes, Cipher};
+use crate::mnist::{self, Network};
 use crate::{Outcome, write};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ use sudare_testkit::Random;
 /// What is run, and where.
 #[derive(Clone, Debug)]
 pub struct Drive {
-    /// The folder of the programs `sudare-fetch` and `sudare-zn`.
+    /// The folder of the entries' programs.
     pub programs: PathBuf,
     /// The folder that stands for the harness's root; emptied before and removed after.
     pub folder: PathBuf,
@@ -23,6 +25,10 @@ pub struct Drive {
     pub threads: usize,
     /// Runs of the steps that the harness repeats.
     pub runs: usize,
+    /// Test images of MNIST, as `bench/train_models.py` writes them; without them images are random.
+    pub images: Option<PathBuf>,
+    /// log2 of a ring without security for transciphering: a trial of its programs.
+    pub insecure: Option<u32>,
 }
 
 /// What was measured of one workload at one size.
@@ -38,12 +44,17 @@ pub struct Measured {
     pub threads: usize,
     /// Seconds of each step: one figure for steps that come once.
     pub seconds: BTreeMap<String, Vec<f64>>,
+    /// Processor seconds of each process; of the server that stays those of loading, then of each query.
+    pub cpu: BTreeMap<String, Vec<f64>>,
     /// Seconds of parts of the server's step in the last run, as it reports them.
     pub reported: BTreeMap<String, f64>,
     /// Bytes of folders and files, as the harness measures them.
     pub bytes: BTreeMap<&'static str, u64>,
     /// Most megabytes of each process.
     pub peak_mb: BTreeMap<String, f64>,
+    /// The share of right labels of test images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub right: Option<f64>,
     /// `ok`, or what was wrong with an answer.
     pub check: String,
 }
@@ -56,9 +67,11 @@ impl Measured {
             size,
             threads: drive.threads,
             seconds: BTreeMap::new(),
+            cpu: BTreeMap::new(),
             reported: BTreeMap::new(),
             bytes: BTreeMap::new(),
             peak_mb: BTreeMap::new(),
+            right: None,
             check: "ok".into(),
         }
     }
@@ -122,8 +135,10 @@ impl Drive {
     fn step(&self, program: &str, step: &str, arguments: &[&str], out: &mut Measured) -> Outcome<()> {
         let program = self.named(program, step)?;
         let begun = Instant::now();
+        let trial = self.insecure.map(|log_n| ("SUDARE_INSECURE", log_n.to_string()));
         let status = Command::new(program)
             .args(arguments)
+            .envs(trial)
             .current_dir(&self.folder)
             .env("SUDARE_THREADS", self.threads.to_string())
             .env("SUDARE_PEAK", fs::canonicalize(&self.folder)?.join("peak"))
@@ -131,21 +146,6 @@ impl Drive {
             .status()?;
         out.seconds.entry(step.into()).or_default().push(begun.elapsed().as_secs_f64());
         if status.success() { Ok(()) } else { Err(format!("{step} {arguments:?}: {status}").into()) }
-    }
-
-    fn peaks(&self, out: &mut Measured) {
-        let text = fs::read_to_string(self.folder.join("peak")).unwrap_or_default();
-        for line in text.lines() {
-            let Some((step, kilobytes)) = line.split_once(' ') else { continue };
-            let megabytes = kilobytes.parse::<f64>().unwrap_or(0.0) / 1024.0;
-            let most = out.peak_mb.entry(step.into()).or_default();
-            *most = most.max(megabytes);
-        }
-    }
-
-    fn reported(&self, path: &Path, out: &mut Measured) {
-        let text = fs::read_to_string(self.folder.join(path)).unwrap_or_default();
-        out.reported = serde_json::from_str(&text).unwrap_or_default();
     }
 
     /// fetch-by-similarity, sizes 0 (toy) to 2 (medium): rows as its generator makes them, each run with a query of its own; all but the
@@ -218,11 +218,8 @@ impl Drive {
         }
         out.bytes.insert("query", size_of(&io.join("ciphertexts_upload/query.bin")));
         out.bytes.insert("answer", size_of(&io.join("ciphertexts_download/results.bin")));
-        self.reported(&Path::new("io").join(name).join("server_reported_steps.json"), &mut out);
         drop(resident);
-        self.peaks(&mut out);
-        fs::remove_dir_all(&self.folder)?;
-        Ok(out)
+        self.ended(&io, out)
     }
 
     /// Zn-multiplication of 1, 1,000, 100,000 or 10,000,000 pairs, edges among them.
@@ -256,13 +253,164 @@ impl Drive {
                 out.check = "a product is wrong".into();
             }
         }
+        self.folders(&io, &mut out);
+        self.ended(&io, out)
+    }
+    /// ml-inference, MNIST, of 1, 100, 1,000 or 10,000 images, which come again and again where there are fewer: labels are those of the network in
+    /// the clear wherever its two best scores are not closer than errors, and of test images nine tenths are right.
+    ///
+    /// # Errors
+    /// A step that fails; a file of images that is none.
+    pub fn mnist(&self, size: usize) -> Outcome<Measured> {
+        const ALL: [(&str, usize); 4] = [("single", 1), ("small", 100), ("medium", 1_000), ("large", 10_000)];
+        /// Scores of the best labels that errors may turn round are closer than this.
+        const CLOSE: f64 = 0.02;
+        let (name, count) = *ALL.get(size).ok_or("sizes are 0 to 3")?;
+        let mut out = Measured::new(self, "ml-inference, MNIST", name);
+        self.empty()?;
+        let (data, io) = (self.folder.join("datasets").join(name), self.folder.join("io").join(name));
+        let network = Network::new()?;
+        let mut random = Random(size as u64 + 7);
+        let known = match &self.images {
+            Some(path) => mnist::test_images(path)?,
+            None => Vec::new(),
+        };
+        let number = size.to_string();
+        for step in ["client_key_generation", "server_preprocess_model"] {
+            let arguments: &[&str] = if step.starts_with("client") { &[&number] } else { &[] };
+            self.step("sudare-mnist", step, arguments, &mut out)?;
+        }
+        let (mut right, mut seen) = (0, 0);
+        for run in 0..self.runs {
+            let images: Vec<(Vec<f64>, Option<usize>)> = (0..count)
+                .map(|i| match known.get((run * count + i) % known.len().max(1)) {
+                    Some((image, label)) => (image.clone(), Some(*label)),
+                    None => (mnist::random_image(&mut || random.fraction()), None),
+                })
+                .collect();
+            let line = |image: &[f64]| image.iter().map(|x| format!("{x:.6}")).collect::<Vec<_>>().join(" ");
+            let text: String = images.iter().map(|(image, _)| line(image) + "\n").collect();
+            write(&data.join("intermediate").join("test_pixels.txt"), text.as_bytes())?;
+            let each = [
+                "client_preprocess_input",
+                "client_encode_encrypt_input",
+                "server_encrypted_compute",
+                "client_decrypt_decode",
+                "client_postprocess",
+            ];
+            for step in each {
+                self.step("sudare-mnist", step, &[&number], &mut out)?;
+            }
+            let text = fs::read_to_string(io.join("encrypted_model_predictions.txt"))?;
+            let labels = text.lines().map(str::parse).collect::<Result<Vec<usize>, _>>()?;
+            if labels.len() != count {
+                out.check = format!("{} labels for {count} images", labels.len());
+            }
+            for (label, (image, wanted)) in labels.iter().zip(&images) {
+                let scores = network.scores(image);
+                let best = scores.iter().copied().fold(f64::MIN, f64::max);
+                if scores.get(*label).is_none_or(|score| best - score > CLOSE) {
+                    out.check = format!("run {run} has a label that is not the network's");
+                }
+                seen += usize::from(wanted.is_some());
+                right += usize::from(*wanted == Some(*label));
+            }
+        }
+        if seen > 0 {
+            let share = right as f64 / seen as f64;
+            out.right = Some(share);
+            if share < 0.9 {
+                out.check = format!("{right} of {seen} labels are right, where nine tenths are asked for");
+            }
+        }
+        self.folders(&io, &mut out);
+        self.ended(&io, out)
+    }
+
+    /// Transciphering of 1, 16, 256 or 4,096 blocks, and the largest of their words.
+    ///
+    /// # Errors
+    /// A step that fails.
+    pub fn transcipher(&self, size: usize) -> Outcome<Measured> {
+        const ALL: [(&str, usize); 4] = [("toy", 1), ("small", 16), ("medium", 256), ("large", 4_096)];
+        let (name, blocks) = *ALL.get(size).ok_or("sizes are 0 to 3")?;
+        let mut out = Measured::new(self, "transciphering AES-128, maximum", name);
+        self.empty()?;
+        let (data, io) = (self.folder.join("datasets").join(name), self.folder.join("io").join(name));
+        let mut random = Random(size as u64 + 31);
+        let mut any = || -> Bytes { std::array::from_fn(|_| random.below(256) as u8) };
+        let (key, iv, plain) = (any(), any(), (0..blocks).map(|_| any()).collect::<Vec<_>>());
+        let cipher = Cipher::encryption();
+        let keys = cipher.round_keys(key);
+        let encrypted = plain.iter().zip(0u128..).flat_map(|(block, j)| match name {
+            "toy" => cipher.apply(*block, &keys),
+            _ => {
+                let stream = cipher.apply(u128::from_be_bytes(iv).wrapping_add(j).to_be_bytes(), &keys);
+                std::array::from_fn(|k| block[k] ^ stream[k])
+            }
+        });
+        let hex = |bytes: &[u8]| bytes.iter().map(|x| format!("{x:02x}")).collect::<String>();
+        write(&data.join("db.hex"), hex(&encrypted.collect::<Vec<u8>>()).as_bytes())?;
+        write(&data.join("aes_key.hex"), hex(&key).as_bytes())?;
+        if name != "toy" {
+            write(&data.join("aes_iv.hex"), hex(&iv).as_bytes())?;
+        }
+        for step in ["client_preprocess", "client_key_generation", "client_encode_encrypt", "server_preprocess_dataset"]
+        {
+            self.step("sudare-transcipher", step, &[name], &mut out)?;
+        }
+        let words: Vec<u16> =
+            plain.iter().flat_map(|block| block.as_chunks::<2>().0).map(|w| u16::from_be_bytes(*w)).collect();
+        for run in 0..self.runs {
+            let each = [
+                "server_encrypted_aes_decryption",
+                "server_encrypted_compute",
+                "client_decrypt_decode_aes_decryption",
+                "client_postprocess_aes_decryption",
+                "client_decrypt_decode",
+                "client_postprocess",
+            ];
+            for step in each {
+                self.step("sudare-transcipher", step, &[name], &mut out)?;
+            }
+            let lines = |words: &[u16]| words.iter().map(|x| format!("{x}\n")).collect::<String>();
+            let largest: Vec<u16> = words.iter().copied().max().into_iter().collect();
+            for (file, wanted) in [("result_aes.txt", &words), ("result.txt", &largest)] {
+                if fs::read_to_string(io.join(file))? != lines(wanted) {
+                    out.check = format!("run {run}: {file} is wrong");
+                }
+            }
+        }
+        out.bytes.insert("words", size_of(&io.join("ciphertext_aes_download")));
+        self.folders(&io, &mut out);
+        self.ended(&io, out)
+    }
+
+    /// Bytes of the folders that most harnesses measure.
+    fn folders(&self, io: &Path, out: &mut Measured) {
         for (what, folder) in
             [("keys", "public_keys"), ("upload", "ciphertexts_upload"), ("answer", "ciphertexts_download")]
         {
             out.bytes.insert(what, size_of(&io.join(folder)));
         }
-        self.reported(&Path::new("io").join(name).join("server_reported_steps.json"), &mut out);
-        self.peaks(&mut out);
+    }
+
+    /// With what the steps reported and their memory; nothing is left on the disk.
+    fn ended(&self, io: &Path, mut out: Measured) -> Outcome<Measured> {
+        let text = fs::read_to_string(io.join("server_reported_steps.json")).unwrap_or_default();
+        out.reported = serde_json::from_str(&text).unwrap_or_default();
+        let text = fs::read_to_string(self.folder.join("peak")).unwrap_or_default();
+        for line in text.lines() {
+            let [step, kilobytes, seconds] = line.split(' ').collect::<Vec<_>>()[..] else { continue };
+            let megabytes = kilobytes.parse::<f64>().unwrap_or(0.0) / 1024.0;
+            let most = out.peak_mb.entry(step.into()).or_default();
+            *most = most.max(megabytes);
+            out.cpu.entry(step.into()).or_default().push(seconds.parse().unwrap_or(0.0));
+        }
+        // A process that stays says each time what it took since it began.
+        if let Some(all) = out.cpu.get_mut("server_resident") {
+            (1..all.len()).rev().for_each(|i| all[i] -= all[i - 1]);
+        }
         fs::remove_dir_all(&self.folder)?;
         Ok(out)
     }

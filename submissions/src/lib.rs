@@ -4,7 +4,9 @@
 //! workload is one program that does the step by whose name it was called; the build script of an entry makes the names.
 #![forbid(unsafe_code)]
 
+pub mod aes;
 pub mod driver;
+pub mod mnist;
 
 use std::error::Error;
 use std::fs;
@@ -56,12 +58,12 @@ impl Step {
     }
 }
 
-/// Runs a step on all processors (or `SUDARE_THREADS`), and says how much memory the process took where `SUDARE_PEAK` names a file.
+/// Runs a step on all processors (or `SUDARE_THREADS`), and says what memory and time the process took where `SUDARE_PEAK` names a file.
 pub fn run(work: impl FnOnce(&Step) -> Outcome<()> + Send) -> ExitCode {
     let done = Step::of_this_process().and_then(|step| {
         let threads = std::env::var("SUDARE_THREADS").ok().map_or(Ok(0), |t| t.parse::<usize>())?;
         Threads::new(threads).run(|| work(&step))?;
-        note_peak(&step.name)
+        note_costs(&step.name)
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -72,18 +74,22 @@ pub fn run(work: impl FnOnce(&Step) -> Outcome<()> + Send) -> ExitCode {
     }
 }
 
-/// Adds the most memory that this process took so far to the file of `SUDARE_PEAK`.
+/// Adds the most memory that this process took so far, in kilobytes, and its processor time in seconds to the file of `SUDARE_PEAK`.
 ///
 /// # Errors
 /// What the system refuses.
-pub fn note_peak(step: &str) -> Outcome<()> {
+pub fn note_costs(step: &str) -> Outcome<()> {
     let Some(path) = std::env::var_os("SUDARE_PEAK") else { return Ok(()) };
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
     let kilobytes: u64 = line.and_then(|l| l.trim().split(' ').next()).and_then(|n| n.parse().ok()).unwrap_or(0);
+    // Of a user and of the system, in hundredths of a second, behind the command's name in parentheses.
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace().skip(11).take(2);
+    let seconds = fields.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0;
     let path = PathBuf::from(path);
     let before = fs::read_to_string(&path).unwrap_or_default();
-    write(&path, format!("{before}{step} {kilobytes}\n").as_bytes())
+    write(&path, format!("{before}{step} {kilobytes} {seconds:.2}\n").as_bytes())
 }
 
 /// Writes a file whole, and its folder.

@@ -16,7 +16,7 @@ use crate::record::Counted;
 use crate::timing::{Budget, Unit, measure};
 use serde::Serialize;
 use std::time::Instant;
-use sudare_he::circuits::bootstrapping::{BootstrapKeys, Bootstrapper};
+use sudare_he::circuits::bootstrapping::{BootstrapKeys, BootstrapLiteral, Bootstrapper};
 use sudare_he::circuits::mod1::Interpolation;
 use sudare_he::ckks;
 use sudare_he::discrete::{Decryptor, Discrete, DiscreteSet, Encryptor, Evaluator, Form, Gate, Table};
@@ -154,10 +154,15 @@ struct World {
 
 impl World {
     fn new(set: DiscreteSet, log_n: Option<u32>) -> Outcome<Self> {
+        Self::of(set, set.literal(), log_n)
+    }
+
+    /// Of a set, or one like it.
+    fn of(set: DiscreteSet, literal: BootstrapLiteral, log_n: Option<u32>) -> Outcome<Self> {
         let start = Instant::now();
         let literal = match log_n {
-            Some(log_n) => set.literal().insecure(log_n)?,
-            None => set.literal(),
+            Some(log_n) => literal.insecure(log_n)?,
+            None => literal,
         };
         let params = literal.build()?;
         let secret = SecretKey::generate(params.params())?;

@@ -30,6 +30,9 @@ pub struct Options {
     /// Rounds of AES-128, whose last one has no MixColumns; the cipher has 10.
     #[arg(long, default_value_t = aes::ROUNDS)]
     aes_rounds: usize,
+    /// Blocks of AES-128; without it as many as leave room for all bits of a byte in one value, 512 of 2^16.
+    #[arg(long)]
+    aes_blocks: Option<usize>,
     /// Where the picture of the last round goes, as SVG.
     #[arg(long)]
     picture: Option<std::path::PathBuf>,
@@ -129,26 +132,25 @@ pub struct Found {
 pub fn run(options: &Options, threads: &Threads, machine: &Machine, out: &mut Lines) -> Outcome<Vec<Computed>> {
     let mut lines = Vec::new();
     for name in &options.work {
-        let (set, steps): (_, fn(usize) -> Vec<i64>) = match name.as_str() {
-            "identifiers" => (DiscreteSet::S15, |_| Vec::new()),
-            "life" => (DiscreteSet::W16, life::steps),
-            "aes" => (DiscreteSet::W16, aes::steps),
-            _ => return Err(format!("there is no computation {name:?}; take identifiers, life or aes").into()),
-        };
-        let world = threads.run(|| World::turning(set, options.log_n, steps))?;
+        let world = threads.run(|| match name.as_str() {
+            "identifiers" => World::new(DiscreteSet::S15, options.log_n),
+            "life" => World::turning(DiscreteSet::W16, options.log_n, life::steps),
+            "aes" => aes::world(options.log_n, options.aes_blocks),
+            _ => Err(format!("there is no computation {name:?}; take identifiers, life or aes").into()),
+        })?;
         reset_peak_rss();
         let mut server = Server::default();
         let found = threads.run(|| match name.as_str() {
             "identifiers" => identifiers::run(&world, options.identifiers, &mut server),
             "life" => life::run(&world, options.rounds, options.picture.as_deref(), &mut server),
             _ if !(1..=aes::ROUNDS).contains(&options.aes_rounds) => Err("AES-128 has 1 to 10 rounds".into()),
-            _ => aes::run(&world, options.aes_rounds, &mut server),
+            _ => aes::run(&world, (options.aes_rounds, options.aes_blocks), &mut server),
         })?;
         let params = world.server.params().params();
         let line = Computed {
             suite: "discrete-work",
             case: found.case,
-            set: set.to_string(),
+            set: world.set.to_string(),
             n: params.degree(),
             results: found.results,
             bootstraps: server.bootstraps,
@@ -172,7 +174,7 @@ pub fn run(options: &Options, threads: &Threads, machine: &Machine, out: &mut Li
 mod tests {
     use super::*;
 
-    /// All three over a small ring: fewer identifiers, a board of 32 by 16, 64 blocks.
+    /// All three over a small ring: fewer identifiers, a board of 32 by 16, 4 blocks.
     #[test]
     fn small_computations() {
         let work = ["identifiers", "life", "aes"].map(String::from).to_vec();
@@ -183,13 +185,14 @@ mod tests {
             identifiers: 1000,
             rounds: 6,
             aes_rounds: 2,
+            aes_blocks: None,
             picture: Some(picture.clone()),
         };
         let mut out = Lines::new(true);
         let lines = run(&options, &Threads::new(1), &Machine::here(), &mut out).unwrap();
         out.finish().unwrap();
         let results: Vec<usize> = lines.iter().map(|line| line.results).collect();
-        assert_eq!(results, [1000, 512, 64]);
+        assert_eq!(results, [1000, 512, 4]);
         assert!(lines.iter().all(|line| line.check == "ok" && line.bootstraps > 0));
         let text = std::fs::read_to_string(&picture).unwrap();
         std::fs::remove_file(&picture).unwrap();

@@ -33,11 +33,21 @@ impl Evaluator {
         Self::with_backend(Cpu::new(keys))
     }
 
-    /// Σ_j m_ij·v_j for each row i of a matrix of integers, at the lowest level of the ciphertexts v_j of two parts.
+    /// Σ_i a_i · b_i with three parts for each list a of some: what b has is read once for all of them.
+    ///
+    /// # Errors
+    /// As [`Evaluator::dot`].
+    pub fn dots(&self, lists: &[&[&Ciphertext]], b: &[&Ciphertext]) -> Result<Vec<Ciphertext>, RlweError> {
+        lists.iter().try_for_each(|a| self.check_dot(a, b).map(|_| ()))?;
+        self.record(products(b.len(), 1) * lists.len());
+        Ok(self.backend.products_of_lists(lists, b))
+    }
+
+    /// Σ_j m_ij·v_j for each row i of a matrix of integers, at the lowest level of the ciphertexts v_j, which have as many parts each.
     ///
     /// # Errors
     /// As [`Evaluator::check`]; [`RlweError::Operands`] for another number of ciphertexts than columns, or none;
-    /// [`RlweError::Degree`] for three parts.
+    /// [`RlweError::Degree`] for ciphertexts of two and of three parts.
     pub fn integer_products(
         &self,
         matrix: &IntegerMatrix,
@@ -48,16 +58,21 @@ impl Evaluator {
         let Some(level) = values.iter().map(|v| v.level()).min().filter(|_| columns == found) else {
             return Err(RlweError::Operands { operation, left: columns, right: found });
         };
-        values.iter().try_for_each(|v| self.check_two_parts(operation, v))?;
-        let (params, key) = (self.params(), values[0].key());
-        let part = |i: usize| {
+        let (params, key, expected) = (self.params(), values[0].key(), values[0].parts().len());
+        for value in values {
+            self.check(value)?;
+            let found = value.parts().len();
+            if found != expected {
+                return Err(RlweError::Degree { operation, expected, found });
+            }
+        }
+        let mut made: Vec<Vec<Poly<Eval>>> = vec![Vec::with_capacity(expected); matrix.rows()];
+        for i in 0..expected {
             let parts: Vec<&Poly<Eval>> = values.iter().map(|v| &v.parts()[i]).collect();
-            matrix.apply(params.q_at(level), &parts)
-        };
-        let made = part(0).into_iter().zip(part(1));
-        let made = made.map(|(a, b)| Ciphertext::from_parts(params, key, vec![a, b], level)).collect();
+            made.iter_mut().zip(matrix.apply(params.q_at(level), &parts)).for_each(|(made, part)| made.push(part));
+        }
         self.record(PLAIN_PRODUCT * matrix.products());
-        made
+        made.into_iter().map(|parts| Ciphertext::from_parts(params, key, parts, level)).collect()
     }
 }
 

@@ -25,7 +25,7 @@ const HALVES: usize = 4;
 /// Rows that may meet in a cell, for the bounds that travel.
 const MEET: f64 = 4.0;
 /// Segments that are worked on side by side, for each thread.
-const WAVE: usize = 2;
+const WAVE: usize = 4;
 /// Threads that read blocks ahead.
 const READERS: usize = 2;
 /// Blocks that are read ahead.
@@ -88,6 +88,16 @@ struct Segment {
     rows: u32,
     columns: Columns,
     payload: Option<Columns>,
+}
+
+impl Segment {
+    /// Its columns of the leveled mode, which are in memory.
+    fn held(&self) -> Result<Vec<&Ciphertext>, SearchError> {
+        match &self.columns {
+            Columns::Held(columns) => Ok(columns.iter().collect()),
+            _ => Err(SearchError::Mixed { what: "a segment" }),
+        }
+    }
 }
 
 /// A stored table that is open: as many segments as memory allows are held, the others read for each question.
@@ -347,35 +357,34 @@ impl Server {
         parts.iter().map(one).collect()
     }
 
-    /// A segment's scores with each question, before they are relinearised.
-    fn products(&self, segment: &Segment, questions: &[Question]) -> Result<Vec<Ciphertext>, SearchError> {
+    /// The scores of some segments with each question, before they are relinearised. Those in memory take one reading of the question; one
+    /// that is not stands alone.
+    fn products(&self, wave: &[Segment], questions: &[Question]) -> Result<Vec<Vec<Ciphertext>>, SearchError> {
         let queries = questions.iter().map(Question::expanded).collect::<Result<Vec<_>, _>>()?;
-        match &segment.columns {
-            Columns::Blocks(_) => Err(SearchError::Mixed { what: "a segment" }),
-            Columns::Held(columns) => {
+        if let [Segment { columns: Columns::Stored(reader), .. }] = wave {
+            let mut sums: Vec<Ciphertext> = Vec::new();
+            self.each_block(reader, |first, columns| {
                 let columns: Vec<&Ciphertext> = columns.iter().collect();
-                let one = |query: &&[Ciphertext]| {
-                    let query: Vec<&Ciphertext> = query.iter().collect();
-                    Ok(self.evaluator.dot(&columns, &query)?)
-                };
-                queries.iter().map(one).collect()
-            }
-            Columns::Stored(reader) => {
-                let mut sums: Vec<Ciphertext> = Vec::new();
-                self.each_block(reader, |first, columns| {
-                    let columns: Vec<&Ciphertext> = columns.iter().collect();
-                    for (q, query) in queries.iter().enumerate() {
-                        let query: Vec<&Ciphertext> = query[first..first + columns.len()].iter().collect();
-                        match sums.get_mut(q) {
-                            Some(sum) => self.evaluator.dot_assign(sum, &columns, &query)?,
-                            None => sums.push(self.evaluator.dot(&columns, &query)?),
-                        }
+                for (q, query) in queries.iter().enumerate() {
+                    let query: Vec<&Ciphertext> = query[first..first + columns.len()].iter().collect();
+                    match sums.get_mut(q) {
+                        Some(sum) => self.evaluator.dot_assign(sum, &columns, &query)?,
+                        None => sums.push(self.evaluator.dot(&columns, &query)?),
                     }
-                    Ok(())
-                })?;
-                Ok(sums)
-            }
+                }
+                Ok(())
+            })?;
+            return Ok(vec![sums]);
         }
+        let columns = wave.iter().map(Segment::held).collect::<Result<Vec<_>, _>>()?;
+        let lists: Vec<&[&Ciphertext]> = columns.iter().map(Vec::as_slice).collect();
+        let mut out = vec![Vec::with_capacity(queries.len()); wave.len()];
+        for query in queries {
+            let query: Vec<&Ciphertext> = query.iter().collect();
+            let made = self.evaluator.dots(&lists, &query)?;
+            out.iter_mut().zip(made).for_each(|(all, one)| all.push(one));
+        }
+        Ok(out)
     }
 
     /// The scores of both halves, real.
@@ -420,10 +429,25 @@ impl Server {
         Ok(Comparison { polynomials: polynomials.clone(), circuits, noise })
     }
 
-    /// The indicators of a segment: for each question those of each threshold.
+    /// The indicators of some segments: for each question those of each threshold.
+    fn found_in(
+        &self,
+        wave: &[Segment],
+        questions: &[Question],
+        comparisons: &Comparisons,
+    ) -> Result<Vec<Vec<Vec<Halves>>>, SearchError> {
+        let products = match comparisons {
+            Comparisons::Leveled(_) => self.products(wave, questions)?,
+            Comparisons::Compact { .. } => vec![Vec::new(); wave.len()],
+        };
+        let found = threads::map_alone(wave.len(), |k| self.found((&wave[k], &products[k]), questions, comparisons));
+        found.into_iter().collect()
+    }
+
+    /// The indicators of a segment, of the leveled mode by its products.
     fn found(
         &self,
-        segment: &Segment,
+        (segment, products): (&Segment, &[Ciphertext]),
         questions: &[Question],
         comparisons: &Comparisons,
     ) -> Result<Vec<Vec<Halves>>, SearchError> {
@@ -437,7 +461,7 @@ impl Server {
                     };
                     comparisons.iter().map(compared).collect::<Result<Vec<_>, SearchError>>()
                 };
-                self.products(segment, questions)?.iter().map(one).collect()
+                products.iter().map(one).collect()
             }
             Comparisons::Compact { series, clean, noises } => {
                 let (Some(compact), Engine::Compact(half)) = (self.index.compact(), &self.engine) else {
@@ -593,13 +617,9 @@ impl Server {
         let mut done = 0;
         for wave in self.waves(database) {
             interrupt::check();
-            let counted = threads::map_alone(wave.len(), |k| {
-                let found = self.found(&wave[k], queries, comparisons)?;
-                let both = |[u, v]: &Halves| Ok(self.evaluator.add(u, v)?);
-                found.iter().flatten().map(both).collect::<Result<Vec<_>, SearchError>>()
-            });
-            for counted in counted {
-                for (sum, indicators) in sums.iter_mut().zip(counted?) {
+            for found in self.found_in(wave, queries, comparisons)? {
+                for (sum, [u, v]) in sums.iter_mut().zip(found.iter().flatten()) {
+                    let indicators = self.evaluator.add(u, v)?;
                     match sum {
                         Some(sum) => self.evaluator.add_assign(sum, &indicators)?,
                         None => *sum = Some(indicators),
@@ -650,11 +670,8 @@ impl Server {
         let mut done = 0;
         for wave in self.waves(database) {
             interrupt::check();
-            let found = threads::map_alone(wave.len(), |k| {
-                let found = self.found(&wave[k], queries, comparisons)?;
-                Ok::<_, SearchError>(found.into_iter().flatten().collect::<Vec<_>>())
-            });
-            let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
+            let found: Vec<Vec<Halves>> =
+                self.found_in(wave, queries, comparisons)?.into_iter().map(|found| found.concat()).collect();
             for (k, segments) in wave.chunks(HALVES / 2).enumerate() {
                 let first = k * (HALVES / 2);
                 self.add_payloads(payloads, segments, &found[first..first + segments.len()], done + first, &mut sums)?;
@@ -772,15 +789,15 @@ impl Server {
         let mut done = 0;
         for wave in self.waves(database) {
             interrupt::check();
+            let products = self.products(wave, queries)?;
             let scored = threads::map_alone(wave.len(), |k| {
-                let products = self.products(&wave[k], queries)?;
                 let end = |p: &Ciphertext| {
                     let scores = self.evaluator.relinearize_rescale(p)?;
                     // Two scores of at most one: Σ |x_j·q_j| is no more, whatever the bound of each term adds up to.
                     let noise = 16.0 * self.index.expected().score * scores.scale();
                     Ok(self.evaluator.drop_to(&scores.settled(1.5, noise), 0)?)
                 };
-                products.iter().map(end).collect::<Result<Vec<_>, SearchError>>()
+                products[k].iter().map(end).collect::<Result<Vec<_>, SearchError>>()
             });
             for scored in scored {
                 out.iter_mut().zip(scored?).for_each(|(all, one)| all.push(one));
@@ -848,8 +865,8 @@ mod tests {
             let question = random.direction(D);
             let query = client.query(&floats(&question)).unwrap();
             let ready = server.ready(query.ciphertexts()).unwrap();
-            let products = server.products(&database.segments[0], &[ready]).unwrap();
-            let halves = server.halves(&products[0]).unwrap();
+            let products = server.products(&database.segments[..1], &[ready]).unwrap();
+            let halves = server.halves(&products[0][0]).unwrap();
             let indicators = halves.each_ref().map(|half| slots(&server.indicators(half, &comparison).unwrap()));
             let halves = halves.each_ref().map(slots);
             for (row, place) in rows.iter().zip(&places) {

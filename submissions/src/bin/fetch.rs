@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_search::{Answer, Client, Database, Gap, Goal, Hit, Index, Keys, Payload, Query, Server};
-use sudare_submissions::{Outcome, Reported, Step, floats, note_peak, read, run, write, write_secret};
+use sudare_submissions::{Outcome, Reported, Step, floats, note_costs, read, run, write, write_secret};
 
 /// Payload numbers of a row, and their bits: 0 to 4095.
 const NUMBERS: usize = 7;
@@ -221,7 +221,7 @@ impl Place {
 fn serve(instance: &Instance) -> Outcome<()> {
     let (server, database) = instance.server()?;
     let (place, listener) = Place::bind(instance.socket())?;
-    note_peak("server_resident")?;
+    note_costs("server_resident")?;
     println!("ready");
     std::io::stdout().flush()?;
     // The second in which the last query was answered; none while one is.
@@ -265,7 +265,7 @@ fn asked(
         other => return Err(format!("no question: {other:?}").into()),
     };
     let done = instance.answer(server, database, count_only);
-    note_peak("server_resident")?;
+    note_costs("server_resident")?;
     let words = done.map_or_else(|e| e.to_string().replace('\n', " "), |()| "done".into());
     Ok(writeln!(stream, "{words}")?)
 }

@@ -1,12 +1,21 @@
 //! The entries, run as their harnesses run them.
 
+mod aes;
+
 use std::path::PathBuf;
 use sudare_submissions::driver::{Drive, Measured};
 use sudare_testkit::sized;
 
 fn drive(folder: &tempfile::TempDir) -> Drive {
     let programs = PathBuf::from(env!("CARGO_BIN_EXE_sudare-fetch")).parent().unwrap().to_owned();
-    Drive { programs, folder: folder.path().join("root"), threads: 2, runs: sized(1, 3) }
+    Drive {
+        programs,
+        folder: folder.path().join("root"),
+        threads: 2,
+        runs: sized(1, 3),
+        images: None,
+        insecure: Some(9),
+    }
 }
 
 fn told(measured: &Measured) {
@@ -32,6 +41,27 @@ fn zn_multiplication() {
     for size in sized(vec![1], vec![0, 1, 2]) {
         let measured = drive(&folder).zn(size).unwrap();
         assert_eq!(measured.bytes["keys"], 0);
+        told(&measured);
+    }
+}
+
+#[test]
+fn ml_inference() {
+    let folder = tempfile::tempdir().unwrap();
+    for size in sized(vec![1], vec![0, 1, 2]) {
+        let measured = drive(&folder).mnist(size).unwrap();
+        assert_eq!(measured.bytes["keys"], 0);
+        told(&measured);
+    }
+}
+
+/// Over a small ring: at full size the two steps of the server take minutes.
+#[test]
+fn transciphering() {
+    let folder = tempfile::tempdir().unwrap();
+    for size in sized(vec![0], vec![0, 1]) {
+        let measured = drive(&folder).transcipher(size).unwrap();
+        assert!(measured.bytes["keys"] > 0 && measured.bytes["words"] > 0);
         told(&measured);
     }
 }

@@ -9,7 +9,9 @@ use super::value::{Discrete, Form, check_error, check_modulus, scale};
 use crate::circuits::bootstrapping::{BootstrapParams, Bootstrapper, Errors, TableInput, TableOutput, Tables};
 use crate::ckks::{self, Ciphertext, EncodeAt, Encoder, State};
 use crate::error::{HeError, parameters};
+use num_complex::Complex64;
 use sudare_rlwe::keys::EvalKeys;
+use sudare_rlwe::noise::NEGLIGIBLE;
 use sudare_rlwe::{self as rlwe, KeyId, RlweError};
 
 /// For errors.
@@ -126,6 +128,70 @@ impl Evaluator {
         let known = a.known().shifted(k)?;
         let parts = a.parts.iter().map(|c| self.constant(c, k, a.form())).collect::<Result<_, _>>()?;
         Discrete::of(operation, parts, known)
+    }
+
+    /// a + k for known integers k from 0 to t − 1, one for each of the N.
+    ///
+    /// # Errors
+    /// As [`Evaluator::add`]; `RlweError::Operands` for another number of them, [`HeError::NotBelow`].
+    pub fn add_known(&self, a: &Discrete, values: &[u64]) -> Result<Discrete, HeError> {
+        let operation = "sum with known integers";
+        self.check(a)?;
+        let degree = self.params().params().degree();
+        if values.len() != degree {
+            return Err(RlweError::Operands { operation, left: degree, right: values.len() }.into());
+        }
+        if let Some(index) = values.iter().position(|x| *x >= a.modulus) {
+            return Err(HeError::NotBelow { what: "addend", index, modulus: a.modulus });
+        }
+        let number = |i: usize| values[i] as f64;
+        let half = degree / 2;
+        let slots = |part: usize| -> Vec<Complex64> {
+            let imaginary = |i: usize| if a.form() == Form::Packed { number(half + i) } else { 0.0 };
+            (0..half).map(|i| Complex64::new(number(part * half + i), imaginary(i))).collect()
+        };
+        let largest = values.iter().copied().max().unwrap_or(0);
+        let at = |c: &Ciphertext| {
+            let max_abs = std::f64::consts::SQRT_2 * largest as f64;
+            EncodeAt { level: c.level(), scale: c.scale(), max_abs }
+        };
+        let encoder = Encoder::new(self.ckks().params());
+        let one =
+            |(part, c): (usize, &Ciphertext)| self.ckks().add_plain(c, &encoder.encode_complex(&slots(part), at(c))?);
+        let errors = a.errors.plus(Errors::within(encoding_error(self.params(), at(&a.parts[0]))));
+        let parts = a.parts.iter().enumerate().map(one).collect::<Result<_, HeError>>()?;
+        Discrete::new(operation, parts, a.modulus, (a.range.0, a.range.1 + largest as i64), errors)
+    }
+
+    /// The integers where `kept` says so, of all N, and zeros elsewhere; of split values, one level lower.
+    ///
+    /// # Errors
+    /// As [`Evaluator::mul`]; `RlweError::Operands` for another number than N.
+    pub fn mask(&self, a: &Discrete, kept: &[bool]) -> Result<Discrete, HeError> {
+        let operation = "a mask";
+        self.check(a)?;
+        self.check_split(operation, a)?;
+        self.check_above(operation, a.level())?;
+        let degree = self.params().params().degree();
+        if kept.len() != degree {
+            return Err(RlweError::Operands { operation, left: degree, right: kept.len() }.into());
+        }
+        let (level, sketch) = (a.level(), &self.params().layout().chain);
+        let wanted = scale(self.params(), a.modulus, level - 1);
+        let at = |c: &Ciphertext| EncodeAt { level, scale: wanted * sketch.q()[level] / c.scale(), max_abs: 1.0 };
+        let encoder = Encoder::new(self.ckks().params());
+        let one = |(c, kept): (&Ciphertext, &[bool])| {
+            let values: Vec<f64> = kept.iter().map(|k| f64::from(u8::from(*k))).collect();
+            self.ckks().mul_plain_rescale(c, &encoder.encode_at(&values, at(c))?)
+        };
+        // The mask's own error times what stands in a slot.
+        let own = encoding_error(self.params(), at(&a.parts[0])) * (a.largest() + 1.0);
+        let divided = Errors::of_noise(sketch.degree(), &sketch.division(2), wanted);
+        let errors = a.errors.plus(divided).plus(Errors::within(own));
+        check_error(operation, errors.bound, level - 1)?;
+        let parts = a.parts.iter().zip(kept.chunks(degree / 2)).map(one).collect::<Result<Vec<_>, _>>()?;
+        let range = (a.range.0.min(0), a.range.1.max(0));
+        Discrete::new(operation, self.at_scale(parts, a.modulus), a.modulus, range, errors)
     }
 
     /// The integer k added in every slot, in both parts of packed ones.
@@ -544,6 +610,12 @@ impl Evaluator {
         let needed = self.params().input_level() + 1;
         if level < needed { Err(RlweError::OutOfLevels { operation, needed, level }.into()) } else { Ok(()) }
     }
+}
+
+/// Bound on the error of a slot of a plaintext.
+fn encoding_error(params: &BootstrapParams, at: EncodeAt) -> f64 {
+    let rounding = params.params().sketch().rounding().bound(&NEGLIGIBLE);
+    rounding / at.scale + at.max_abs * (params.params().degree() as f64).log2() * f64::EPSILON
 }
 
 /// The only one.

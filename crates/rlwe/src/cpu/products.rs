@@ -4,7 +4,7 @@ use super::Cpu;
 use crate::backend::Divisor;
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
-use sudare_ring::ops::{Division, Ending, tensor, tensor_add};
+use sudare_ring::ops::{Division, Ending, tensor, tensor_add, tensors};
 
 impl Cpu {
     /// Σ_i a_i · b_i with three parts, at the lowest of all levels.
@@ -13,6 +13,17 @@ impl Cpu {
         let [a_parts, b_parts] = [a, b].map(|side| side.iter().map(|c| c.both()).collect::<Vec<_>>());
         let parts = tensor(self.context.params().q_at(level), &a_parts, &b_parts);
         a[0].with_parts(parts.into(), level)
+    }
+
+    /// The same of each list of some with one, all at the lowest level of any operand.
+    pub(crate) fn products_of_lists(&self, lists: &[&[&Ciphertext]], b: &[&Ciphertext]) -> Vec<Ciphertext> {
+        let all = lists.iter().flat_map(|a| a.iter()).chain(b);
+        let level = all.map(|c| c.level()).min().unwrap_or(0);
+        let parts: Vec<Vec<_>> = lists.iter().map(|a| a.iter().map(|c| c.both()).collect()).collect();
+        let parts: Vec<&[_]> = parts.iter().map(Vec::as_slice).collect();
+        let b_parts: Vec<_> = b.iter().map(|c| c.both()).collect();
+        let made = tensors(self.context.params().q_at(level), &parts, &b_parts);
+        made.into_iter().map(|parts| b[0].with_parts(parts.into(), level)).collect()
     }
 
     /// `acc += Σ_i a_i · b_i`, in place where `acc` has three parts and no operand is below it.

@@ -1,7 +1,7 @@
 //! Products of a real matrix with a vector of ciphertexts, slot by slot: products with constants, which take no key.
 
-use super::Evaluator;
-use crate::ckks::{Ciphertext, State};
+use super::{Evaluator, dot_spread, parts_of};
+use crate::ckks::{Ciphertext, Spread, State};
 use crate::error::{HeError, parameters};
 use sudare_ring::ops::IntegerMatrix;
 use sudare_rlwe::RlweError;
@@ -62,6 +62,26 @@ impl PlainMatrix {
 }
 
 impl Evaluator {
+    /// [`Evaluator::dot`] of each list of some with one, whose ciphertexts are read once for all: bit by bit the same, at the lowest level of
+    /// any.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn dots(&self, lists: &[&[&Ciphertext]], b: &[&Ciphertext]) -> Result<Vec<Ciphertext>, HeError> {
+        let right = parts_of(b);
+        let left: Vec<Vec<_>> = lists.iter().map(|a| parts_of(a)).collect();
+        let levels = left.iter().map(|a| self.inner.check_dot(a, &right)).collect::<Result<Vec<_>, _>>()?;
+        let level = levels.into_iter().min().unwrap_or(0);
+        let state = |a: &&[&Ciphertext]| {
+            let state = State { scale: a[0].scale * b[0].scale, bound: 0.0, noise: 0.0 };
+            Ok((self.dot_state(state, a, b, level)?, dot_spread(Spread::even(0.0, 0.0), a, b)))
+        };
+        let states = lists.iter().map(state).collect::<Result<Vec<_>, HeError>>()?;
+        let left: Vec<&[_]> = left.iter().map(Vec::as_slice).collect();
+        let made = self.inner.dots(&left, &right)?.into_iter().zip(states);
+        Ok(made.map(|(c, (state, spread))| Ciphertext::new(c, state).with_spread(spread)).collect())
+    }
+
     /// Σ_j m_ij·v_j for each row i; the scales multiply, and a [`Evaluator::rescale`] is due.
     ///
     /// # Errors

@@ -255,3 +255,35 @@ fn public_operands_and_stated_ranges() {
     let wrong = few.within((0, 2)).unwrap();
     assert!(sudare_he::discrete::Decryptor::new(w.server.params(), &w.secret).unwrap().decrypt(&wrong).is_err());
 }
+
+/// Known integers are added, and masks leave what they keep, with the errors that values state; neither where it cannot be.
+#[test]
+fn known_integers_and_masks() {
+    let w = World::small(BootstrapLiteral::l15(), 10);
+    let mut random = Random(77);
+    let (n, known) = (w.len(), w.integers(&mut random, 2));
+    let bits = w.random_bits(&mut random);
+    let signed = |values: &[u64]| values.iter().map(|x| *x as i64).collect::<Vec<_>>();
+    let sums: Vec<u64> = bits.iter().zip(&known).map(|(x, k)| u64::from(*x) + k).collect();
+    let parity: Vec<u64> = sums.iter().map(|x| x % 2).collect();
+    for form in [Form::Packed, Form::Split] {
+        let x = w.bits(&bits, form);
+        let sum = w.server.add_known(&x, &known).unwrap();
+        assert_eq!((w.decrypt(&sum), sum.range()), (parity.clone(), (0, 2)));
+        w.error(&sum, &signed(&sums));
+        assert!(w.server.add_known(&x, &known[1..]).is_err());
+        assert!(w.server.add_known(&x, &vec![2; n]).is_err());
+    }
+    let kept: Vec<bool> = (0..n).map(|i| i % 3 == 0).collect();
+    let x = w.bits(&bits, Form::Split);
+    let masked = w.server.mask(&x, &kept).unwrap();
+    let wanted: Vec<u64> = bits.iter().zip(&kept).map(|(x, k)| u64::from(*x && *k)).collect();
+    assert_eq!(w.decrypt(&masked), wanted);
+    assert!(masked.level() + 1 == x.level() && masked.error() > x.error());
+    w.error(&masked, &signed(&wanted));
+    assert!(w.server.mask(&x, &kept[1..]).is_err());
+    assert!(w.server.mask(&w.bits(&bits, Form::Packed), &kept).is_err());
+    // At the level where tables begin there is none for a mask.
+    let lowest = w.server.table(&w.bits(&bits, Form::Packed), &Table::of(2, 2, |x| x).unwrap()).unwrap();
+    assert!(lowest.level() == w.server.params().input_level() && w.server.mask(&lowest, &kept).is_err());
+}

@@ -241,6 +241,16 @@ fn tensors_phases_and_longer_operands() {
     let more = ops::tensor(&basis, &[[&a0, &b1]], &[[&b0, &a1]]);
     assert_same(&acc, &onto.iter().zip(&more).map(|(s, w)| s.add(w)).collect::<Vec<_>>());
 
+    // Several lists, and so many terms that a pass takes some of the words.
+    let many: Vec<[&Poly<Eval>; 2]> = [[&a0, &b1], [&b0, &a1]].into_iter().cycle().take(300).collect();
+    let lists = [&many[..], &[[&a1, &b0]; 300]];
+    let found = ops::tensors(&basis, &lists, &many);
+    for (list, found) in lists.iter().zip(&found) {
+        let mut wanted = [0; 3].map(|_| Poly::<Eval>::zero(&basis));
+        list.iter().zip(&many).for_each(|(x, y)| ops::tensor_add(&basis, &mut wanted, &[*x], &[*y]));
+        assert_same(found, &wanted);
+    }
+
     // c_0 + s·(c_1 + s·c_2), s over more primes.
     let phase = ops::phase(&wanted, &a0, 2);
     let horner = wanted[2].mul(&x0).add(&wanted[1]).mul(&x0).add(&wanted[0]);
