@@ -185,16 +185,13 @@ impl Encoder {
 
     /// Scaled coefficients past a word: mantissa times a power of two, modulo each prime.
     fn quantise_wide(&self, coefficients: [&[f64]; 2], at: EncodeAt) -> Poly<Coeff> {
-        let scaled: Wiped<(i64, u64)> = coefficients
-            .into_iter()
-            .flatten()
-            .map(|x| {
-                let y = x * at.scale;
-                let shift = (y.abs().max(1.0).log2().ceil() as i32 - 61).max(0);
-                ((y * f64::from(-shift).exp2()).round() as i64, shift as u64)
-            })
-            .collect::<Vec<_>>()
-            .into();
+        // In one piece of memory: a list that grows leaves copies behind.
+        let mut scaled = Wiped::<(i64, u64)>::zeros(self.params.degree());
+        for (place, x) in scaled.iter_mut().zip(coefficients.into_iter().flatten()) {
+            let y = x * at.scale;
+            let shift = (y.abs().max(1.0).log2().ceil() as i32 - 61).max(0);
+            *place = ((y * f64::from(-shift).exp2()).round() as i64, shift as u64);
+        }
         Poly::<Coeff>::from_mantissas(self.params.q_at(at.level), &scaled)
     }
 
