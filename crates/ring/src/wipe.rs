@@ -20,13 +20,6 @@ impl<T: Copy + Default> Wiped<T> {
     pub fn zeros(len: usize) -> Self {
         Self(vec![T::default(); len])
     }
-
-    /// The first `len` values, which are no secret any more; the others are wiped.
-    pub fn into_first(mut self, len: usize) -> Vec<T> {
-        wipe(&mut self.0[len..]);
-        self.0.truncate(len);
-        std::mem::take(&mut self.0)
-    }
 }
 
 impl<T: Copy + Default> From<Vec<T>> for Wiped<T> {
@@ -68,9 +61,6 @@ mod tests {
         let mut values = [1.5; 9];
         wipe(&mut values);
         assert_eq!(values, [0.0; 9]);
-        // What is given out keeps its memory, where the rest can be seen.
-        let first = Wiped::from(vec![7u64; 100]).into_first(40);
-        assert_eq!((&first[..], first.capacity()), (&[7; 40][..], 100));
         assert_eq!(Wiped::<i64>::zeros(3)[..], [0; 3]);
     }
 }

@@ -62,7 +62,9 @@ fn the_digit_is_small_and_the_rest_exact() {
 fn noise(params: &IntegerParams, secret: &SecretKey, c: &rlwe::Ciphertext) -> Vec<f64> {
     let mut poly = rlwe::Decryptor::new(secret).phase(c, c.level()).unwrap().into_coeff();
     poly.mul_scalars(params.t_mod_q(c.level()));
-    poly.to_f64(1.0 / params.t() as f64).unwrap()
+    let mut out = vec![0.0; poly.degree()];
+    poly.to_f64(0, &mut out, 1.0 / params.t() as f64).unwrap();
+    out
 }
 
 fn variance(x: &[f64]) -> f64 {

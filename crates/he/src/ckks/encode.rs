@@ -6,6 +6,7 @@ use super::plaintext::Plaintext;
 use super::spread::{self, PlainSpread};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
+use sudare_ring::embedding::Parts;
 use sudare_ring::kernel::round_to_i64;
 use sudare_ring::wipe::Wiped;
 use sudare_ring::{Coeff, Poly};
@@ -112,7 +113,7 @@ impl Encoder {
         let mut coefficients = Wiped::<f64>::zeros(self.params.degree());
         coefficients[..values.len()].copy_from_slice(values);
         let bound = at.max_abs * (values.len().max(1) as f64).sqrt();
-        self.quantise(&coefficients, at, bound)
+        self.quantise(coefficients.split_at(self.params.slots()).into(), at, bound)
     }
 
     /// One real value in every slot: a constant polynomial.
@@ -168,18 +169,21 @@ impl Encoder {
     /// Encodes the slots that `fill` writes, real and imaginary parts apart; both are zero before.
     fn embed(&self, at: EncodeAt, fill: impl FnOnce(&mut [f64], &mut [f64])) -> Result<Plaintext, HeError> {
         sudare_ring::interrupt::check();
-        let mut values = Wiped::<f64>::zeros(self.params.degree());
-        let (re, im) = values.split_at_mut(self.params.slots());
+        let mut values = Parts::zeroed(self.params.slots());
+        let (re, im) = values.split_mut();
         fill(re, im);
         self.params.embedding().embed_inverse_split(re, im);
-        self.quantise(&values, at, at.max_abs)
+        self.quantise([re, im], at, at.max_abs)
     }
 
-    fn quantise(&self, coefficients: &[f64], at: EncodeAt, bound: f64) -> Result<Plaintext, HeError> {
+    /// Scales and rounds the coefficients below N/2 and the others.
+    fn quantise(&self, coefficients: [&[f64]; 2], at: EncodeAt, bound: f64) -> Result<Plaintext, HeError> {
         let basis = self.params.q_at(at.level);
         let poly = if at.max_abs.max(1e-300).log2() + at.scale.log2() < FAST_BITS {
-            let mut rounded = Wiped::<i64>::zeros(coefficients.len());
-            round_to_i64(&mut rounded, coefficients, at.scale);
+            let mut rounded = Wiped::<i64>::zeros(self.params.degree());
+            for (rounded, part) in rounded.chunks_exact_mut(self.params.slots()).zip(coefficients) {
+                round_to_i64(rounded, part, at.scale);
+            }
             Poly::<Coeff>::from_signed(basis, &rounded)
         } else {
             self.quantise_wide(coefficients, at)
@@ -202,16 +206,14 @@ impl Encoder {
     }
 
     /// Scaled coefficients past a word: mantissa times a power of two, modulo each prime.
-    fn quantise_wide(&self, coefficients: &[f64], at: EncodeAt) -> Poly<Coeff> {
-        let scaled: Wiped<(i64, u64)> = coefficients
-            .iter()
-            .map(|x| {
-                let y = x * at.scale;
-                let shift = (y.abs().max(1.0).log2().ceil() as i32 - 61).max(0);
-                ((y * f64::from(-shift).exp2()).round() as i64, shift as u64)
-            })
-            .collect::<Vec<_>>()
-            .into();
+    fn quantise_wide(&self, coefficients: [&[f64]; 2], at: EncodeAt) -> Poly<Coeff> {
+        // In one piece of memory: a list that grows leaves copies behind.
+        let mut scaled = Wiped::<(i64, u64)>::zeros(self.params.degree());
+        for (place, x) in scaled.iter_mut().zip(coefficients.into_iter().flatten()) {
+            let y = x * at.scale;
+            let shift = (y.abs().max(1.0).log2().ceil() as i32 - 61).max(0);
+            *place = ((y * f64::from(-shift).exp2()).round() as i64, shift as u64);
+        }
         Poly::<Coeff>::from_mantissas(self.params.q_at(at.level), &scaled)
     }
 
@@ -220,7 +222,7 @@ impl Encoder {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn decode(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
-        Ok(self.decode_split(plaintext)?.into_first(self.params.slots()))
+        Ok(self.decode_split(plaintext)?.split().0.to_vec())
     }
 
     /// All N/2 slots.
@@ -229,14 +231,15 @@ impl Encoder {
     /// `RlweError::WrongParameters`.
     pub fn decode_complex(&self, plaintext: &Plaintext) -> Result<Vec<Complex64>, HeError> {
         let values = self.decode_split(plaintext)?;
-        let (re, im) = values.split_at(self.params.slots());
+        let (re, im) = values.split();
         Ok(re.iter().zip(im).map(|(re, im)| Complex64 { re: *re, im: *im }).collect())
     }
 
     /// The real parts of all slots, then the imaginary ones.
-    fn decode_split(&self, plaintext: &Plaintext) -> Result<Wiped<f64>, HeError> {
-        let mut values = Wiped::from(self.decode_coefficients(plaintext)?);
-        let (re, im) = values.split_at_mut(self.params.slots());
+    fn decode_split(&self, plaintext: &Plaintext) -> Result<Parts, HeError> {
+        let mut values = Parts::dirty(self.params.slots());
+        let (re, im) = values.split_mut();
+        self.write_coefficients(plaintext, [re, im])?;
         self.params.embedding().embed_split(re, im);
         Ok(values)
     }
@@ -246,6 +249,14 @@ impl Encoder {
     /// # Errors
     /// `RlweError::WrongParameters`.
     pub fn decode_coefficients(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
+        let mut out = vec![0.0; self.params.degree()];
+        let (low, high) = out.split_at_mut(self.params.slots());
+        self.write_coefficients(plaintext, [low, high])?;
+        Ok(out)
+    }
+
+    /// [`Encoder::decode_coefficients`], those below N/2 and the others.
+    fn write_coefficients(&self, plaintext: &Plaintext, [low, high]: [&mut [f64]; 2]) -> Result<(), HeError> {
         self.params.require("the plaintext", &plaintext.params)?;
         let basis = plaintext.poly.basis();
         let scale = 1.0 / plaintext.scale;
@@ -259,6 +270,7 @@ impl Encoder {
         });
         let limbs = fitting.count().max(1);
         let poly = Zeroizing::new(plaintext.poly.truncated(limbs).into_coeff());
-        Ok(poly.to_f64(scale)?)
+        poly.to_f64(0, low, scale)?;
+        Ok(poly.to_f64(low.len(), high, scale)?)
     }
 }

@@ -20,7 +20,7 @@ use super::fourier::{FourierMatrix, FourierTables};
 use super::gadget::Gadget;
 use super::generic::additive::subtract_once;
 use super::generic::fourier::Pairs;
-use super::generic::{digits, fourier, random, words};
+use super::generic::{digits, fourier, random, special_fft, words};
 use super::permute::BlockPermutation;
 use super::special_fft::SpecialFft;
 use crate::modulus::{Modulus, Shoup};
@@ -206,6 +206,12 @@ pub(crate) trait WordKernels: Debug + Send + Sync {
         words::round_to_i64(out, src, scale);
     }
 
+    /// `out` = the representative of `src` in (−q/2, q/2] times a factor, for residues of `q < 2^62`: the integer is rounded to a double,
+    /// and then the product. Any length.
+    fn centered_to_f64(&self, out: &mut [f64], src: &[u64], q: u64, factor: f64) {
+        words::centered_to_f64(out, src, q, factor);
+    }
+
     /// `acc −= Σ_r digits_r · row_r` modulo 2^32, rows of `acc.len() > 0` words one after the other.
     fn sub_scaled_rows(&self, acc: &mut [u32], rows: &[u32], digits: &[i32]) {
         words::sub_scaled_rows(acc, rows, digits);
@@ -218,19 +224,14 @@ pub(crate) trait WordKernels: Debug + Send + Sync {
         words::add_tensors(sums, a, b, fold);
     }
 
-    /// Whether the special FFT reads the cubes of its twiddles.
-    fn fft_reads_cubes(&self) -> bool {
-        false
-    }
-
     /// Values to coefficients of the canonical embedding, in place on the points of `t`.
     fn fft_inverse(&self, t: &SpecialFft, re: &mut [f64], im: &mut [f64]) {
-        t.inverse_plain(re, im);
+        special_fft::inverse(Pairs, t, re, im);
     }
 
     /// The inverse of [`WordKernels::fft_inverse`].
     fn fft_forward(&self, t: &SpecialFft, re: &mut [f64], im: &mut [f64]) {
-        t.forward_plain(re, im);
+        special_fft::forward(Pairs, t, re, im);
     }
 
     // Numbers modulo the tables' prime q in floating point (see [`crate::fourier`]): "centred" are doubles that are whole

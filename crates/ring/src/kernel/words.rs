@@ -111,6 +111,23 @@ mod tests {
     }
 
     #[test]
+    fn centred_residues_become_doubles() {
+        for q in [97, (1 << 40) - 87, (1 << 50) - 27, (1 << 61) - 1] {
+            let modulus = Modulus::new(q).unwrap();
+            let edges = [0, 1, q / 2, q / 2 + 1, q - 1];
+            let src: Vec<u64> = edges.into_iter().chain((0..200).map(|i| word(i) % q)).collect();
+            for (family, kernels) in families() {
+                for factor in [1.0, -0.25, 1.0 / 3.0] {
+                    let mut out = vec![7.0; src.len()];
+                    kernels.centered_to_f64(&mut out, &src, q, factor);
+                    let wanted: Vec<f64> = src.iter().map(|x| modulus.center(*x) as f64 * factor).collect();
+                    assert_eq!(out, wanted, "{family}, {q}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn scaled_rows() {
         for (family, kernels) in families() {
             for (len, count) in [(1, 1), (16, 8), (33, 19), (640, 7)] {

@@ -3,12 +3,13 @@
 use super::Crossing;
 use crate::basis::RnsBasis;
 use crate::error::RingError;
-use crate::kernel::round_quotients;
+use crate::kernel::{self, round_quotients};
 use crate::modulus::Modulus;
 use crate::plain::PlainModulus;
 use crate::poly::{Coeff, Poly};
 use crate::wipe::Wiped;
 use num_bigint::BigUint;
+use std::ops::Range;
 
 /// Sizes up to which a number is rounded to a word.
 const WORD: f64 = (1u64 << 62) as f64;
@@ -42,28 +43,30 @@ impl Poly<Coeff> {
         self.limb(0).iter().map(|x| q.center(*x)).collect()
     }
 
-    /// The centred integers that the coefficients are, times a factor, in double precision.
+    /// Writes the centred integers that the coefficients from `first` on are, times a factor, in double precision.
     ///
     /// # Errors
     /// [`RingError::NotCoprime`] if the primes are not distinct.
-    pub fn to_f64(&self, factor: f64) -> Result<Vec<f64>, RingError> {
+    ///
+    /// # Panics
+    /// If there are fewer of them than places in `out`.
+    pub fn to_f64(&self, first: usize, out: &mut [f64], factor: f64) -> Result<(), RingError> {
         let _crossing = Crossing::begin();
+        let from = first..first + out.len();
         match self.basis().len() {
-            1 => {
-                let q = self.basis().modulus(0);
-                Ok(self.limb(0).iter().map(|x| q.center(*x) as f64 * factor).collect())
-            }
-            2 => self.pair_to_f64(factor),
+            1 => kernel::words().centered_to_f64(out, &self.limb(0)[from], self.basis().modulus(0).value(), factor),
+            2 => self.pair_to_f64(from, out, factor)?,
             _ => {
                 let crt = Crt::new(self.basis())?;
                 let signed = |(negative, x): (bool, BigUint)| if negative { -to_f64(&x) } else { to_f64(&x) };
-                Ok((0..self.degree()).map(|c| signed(crt.centered(self, c)) * factor).collect())
+                out.iter_mut().zip(from).for_each(|(x, c)| *x = signed(crt.centered(self, c)) * factor);
             }
         }
+        Ok(())
     }
 
     /// Garner's formula for two primes.
-    fn pair_to_f64(&self, factor: f64) -> Result<Vec<f64>, RingError> {
+    fn pair_to_f64(&self, from: Range<usize>, out: &mut [f64], factor: f64) -> Result<(), RingError> {
         let [q0, q1] = [0, 1].map(|i| *self.basis().modulus(i));
         let w = q1.shoup(q1.inverse(q0.value())?);
         let product = i128::from(q0.value()) * i128::from(q1.value());
@@ -72,7 +75,9 @@ impl Poly<Coeff> {
             let x = i128::from(*x0) + i128::from(t) * i128::from(q0.value());
             (if x > product / 2 { x - product } else { x }) as f64 * factor
         };
-        Ok(self.limb(0).iter().zip(self.limb(1)).map(compose).collect())
+        let [x0, x1] = [0, 1].map(|i| &self.limb(i)[from.clone()]);
+        out.iter_mut().zip(x0.iter().zip(x1)).for_each(|(o, x)| *o = compose(x));
+        Ok(())
     }
 
     /// The centred integers that the coefficients are, modulo other primes: exact, and as slow as large integers are.
@@ -212,7 +217,11 @@ mod tests {
             let mut poly = Poly::from_mantissas(&basis, &values);
             let exact = |(m, e): &(i64, u64)| i128::from(*m) << e;
             let doubles: Vec<f64> = values.iter().map(|v| exact(v) as f64 * 0.25).collect();
-            assert_eq!(poly.to_f64(0.25).unwrap(), doubles);
+            let mut found = vec![0.0; n];
+            let (low, high) = found.split_at_mut(200);
+            poly.to_f64(0, low, 0.25).unwrap();
+            poly.to_f64(200, high, 0.25).unwrap();
+            assert_eq!(found, doubles);
             let largest = values.iter().map(|v| exact(v).unsigned_abs()).max().unwrap();
             assert!((poly.log2_largest().unwrap() - (largest as f64).log2()).abs() < 1e-9);
             let others = RnsBasis::new(n, &ntt_primes(n, 55, 4, &[]).unwrap()).unwrap();

@@ -1,5 +1,6 @@
 //! The negacyclic Fourier transform and products of its values: one source for registers of any width.
 
+use super::complex::{Complex, gather, transposed};
 use super::reals::Reals;
 use crate::kernel::fourier::{Eight, FourierMatrix, FourierTables, UNIT};
 use crate::kernel::{Gadget, MAX_COLUMNS, MAX_GROUPS};
@@ -8,61 +9,6 @@ use crate::kernel::{Gadget, MAX_COLUMNS, MAX_GROUPS};
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// How far ahead a matrix is asked for, in entries of 128 bytes.
 const AHEAD: usize = 32;
-
-/// A register of complex numbers.
-struct Complex<L: Reals> {
-    re: L::V,
-    im: L::V,
-}
-
-impl<L: Reals> Clone for Complex<L> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<L: Reals> Copy for Complex<L> {}
-
-impl<L: Reals> Complex<L> {
-    #[inline(always)]
-    fn load(l: L, re: &Eight, im: &Eight, part: usize) -> Self {
-        Self { re: l.load(re, part), im: l.load(im, part) }
-    }
-
-    #[inline(always)]
-    fn store(self, l: L, re: &mut Eight, im: &mut Eight, part: usize) {
-        l.store(re, part, self.re);
-        l.store(im, part, self.im);
-    }
-
-    #[inline(always)]
-    fn add(self, l: L, y: Self) -> Self {
-        Self { re: l.add(self.re, y.re), im: l.add(self.im, y.im) }
-    }
-
-    #[inline(always)]
-    fn sub(self, l: L, y: Self) -> Self {
-        Self { re: l.sub(self.re, y.re), im: l.sub(self.im, y.im) }
-    }
-
-    #[inline(always)]
-    fn mul(self, l: L, y: Self) -> Self {
-        Self {
-            re: l.neg_mul_add(self.im, y.im, l.mul(self.re, y.re)),
-            im: l.mul_add(self.im, y.re, l.mul(self.re, y.im)),
-        }
-    }
-
-    /// `self + x·y`.
-    #[inline(always)]
-    fn add_product(self, l: L, x: Self, y: Self) -> Self {
-        Self {
-            re: l.neg_mul_add(x.im, y.im, l.mul_add(x.re, y.re, self.re)),
-            im: l.mul_add(x.im, y.re, l.mul_add(x.re, y.im, self.im)),
-        }
-    }
-}
 
 /// A root as its cosine and tangent.
 type Root<L> = (<L as Reals>::V, <L as Reals>::V);
@@ -101,16 +47,13 @@ fn butterfly<L: Reals, const TURN: usize>(l: L, u: &mut Complex<L>, v: &mut Comp
 /// `u ± v`.
 #[inline(always)]
 fn sum_difference<L: Reals>(l: L, u: &mut Complex<L>, v: &mut Complex<L>) {
-    (*u, *v) = (u.add(l, *v), u.sub(l, *v));
+    (*u, *v) = u.add_sub(l, *v);
 }
 
 /// `u ± (−i)·v`.
 #[inline(always)]
 fn sum_difference_turned<L: Reals>(l: L, u: &mut Complex<L>, v: &mut Complex<L>) {
-    (*u, *v) = (
-        Complex { re: l.add(u.re, v.im), im: l.sub(u.im, v.re) },
-        Complex { re: l.sub(u.re, v.im), im: l.add(u.im, v.re) },
-    );
+    (*u, *v) = (u.sub_i(l, *v), u.add_i(l, *v));
 }
 
 /// What is done with the numbers of the last layer: `at` is their place among eights.
@@ -320,41 +263,12 @@ fn rows(x: &mut [Eight]) -> impl Iterator<Item = [&mut Eight; 4]> {
     x0.iter_mut().zip(x1).zip(x2.iter_mut().zip(x3)).map(|((x0, x1), (x2, x3))| [x0, x1, x2, x3])
 }
 
-/// Lane i of the registers of `rows` (a part of each), transposed: out\[e\] has element e of the rows
-/// `part·lanes..`.
-#[inline(always)]
-fn gather<L: Reals>(l: L, rows: &[Eight; 8], part: usize) -> [L::V; 8] {
-    let lanes = 8 / L::PARTS;
-    let mut out = [l.splat(0.0); 8];
-    for source in 0..L::PARTS {
-        let mut square = out;
-        for (i, x) in square[..lanes].iter_mut().enumerate() {
-            *x = l.load(&rows[part * lanes + i], source);
-        }
-        out[source * lanes..(source + 1) * lanes].copy_from_slice(&l.transpose(square)[..lanes]);
-    }
-    out
-}
-
-/// The inverse of [`gather`].
-#[inline(always)]
-fn scatter<L: Reals>(l: L, rows: &mut [Eight; 8], part: usize, x: [L::V; 8]) {
-    let lanes = 8 / L::PARTS;
-    for source in 0..L::PARTS {
-        let mut square = x;
-        square[..lanes].copy_from_slice(&x[source * lanes..(source + 1) * lanes]);
-        for (i, x) in l.transpose(square)[..lanes].iter().enumerate() {
-            l.store(&mut rows[part * lanes + i], source, *x);
-        }
-    }
-}
-
 /// The last three layers of eight blocks of eight points, which change places: row e then has element e of each block.
 #[inline(always)]
 fn forward_end<L: Reals>(l: L, w: &[[Eight; 2]; 4], re: &mut [Eight; 8], im: &mut [Eight; 8]) {
     let (from_re, from_im) = (*re, *im);
     for part in 0..L::PARTS {
-        let (re_in, im_in) = (gather(l, &from_re, part), gather(l, &from_im, part));
+        let (re_in, im_in) = (gather(l, from_re.each_ref(), part), gather(l, from_im.each_ref(), part));
         let mut x = [Complex { re: re_in[0], im: im_in[0] }; 8];
         for (x, (re, im)) in x.iter_mut().zip(re_in.into_iter().zip(im_in)) {
             *x = Complex { re, im };
@@ -408,6 +322,7 @@ pub(crate) fn inverse<L: Reals>(l: L, t: &FourierTables, a: &mut [u64]) {
 #[inline(always)]
 fn inverse_end<L: Reals>(l: L, re: &mut [Eight; 8], im: &mut [Eight; 8]) {
     let (from_re, from_im) = (*re, *im);
+    let lanes = 8 / L::PARTS;
     let half = splat(l, [std::f64::consts::FRAC_1_SQRT_2, -1.0]);
     for part in 0..L::PARTS {
         let mut x = [Complex::load(l, &from_re[0], &from_im[0], part); 8];
@@ -431,8 +346,11 @@ fn inverse_end<L: Reals>(l: L, re: &mut [Eight; 8], im: &mut [Eight; 8]) {
         for (x, (re, im)) in x.into_iter().zip(re_out.iter_mut().zip(&mut im_out)) {
             (*re, *im) = (x.re, x.im);
         }
-        scatter(l, re, part, re_out);
-        scatter(l, im, part, im_out);
+        let (re_out, im_out) = (transposed(l, re_out), transposed(l, im_out));
+        for (at, (x, y)) in re_out.into_iter().zip(im_out).enumerate() {
+            let row = part * lanes + at % lanes;
+            Complex { re: x, im: y }.store(l, &mut re[row], &mut im[row], at / lanes);
+        }
     }
 }
 
@@ -566,6 +484,10 @@ fn columns<L: Reals, const C: usize>(
 macro_rules! fourier_methods {
     ($type:ty, $($with:ident)::+) => {
         $($with)::+! { this: &$type;
+            fn fft_inverse(t: &crate::kernel::SpecialFft, re: &mut [f64], im: &mut [f64])
+                = crate::kernel::generic::special_fft::inverse(*this, t, re, im);
+            fn fft_forward(t: &crate::kernel::SpecialFft, re: &mut [f64], im: &mut [f64])
+                = crate::kernel::generic::special_fft::forward(*this, t, re, im);
             fn fourier_from_residues(t: &crate::kernel::fourier::FourierTables, a: &mut [u64])
                 = crate::kernel::generic::fourier::from_residues(*this, t, a);
             fn fourier_to_residues(t: &crate::kernel::fourier::FourierTables, a: &mut [u64])

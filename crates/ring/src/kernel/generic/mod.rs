@@ -3,6 +3,7 @@
 //! processor's features, and knows no processor itself.
 
 pub(crate) mod additive;
+mod complex;
 mod delegate;
 pub(crate) mod digits;
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
@@ -15,6 +16,7 @@ pub(crate) mod roots;
 #[allow(unsafe_code)]
 pub(crate) mod rows;
 pub(crate) mod scalar;
+pub(crate) mod special_fft;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod vectors;
 pub(crate) mod words;

@@ -22,11 +22,39 @@ pub(crate) fn round_quotients(v: &mut [u64], y: &[&[u64]], reciprocal: &[f64]) {
     }
 }
 
+/// 1.5·2^52: what is added to it is rounded to an integer, ties to even, which its lowest bits then hold.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+
 /// See [`WordKernels::round_to_i64`](super::super::contract::WordKernels::round_to_i64).
+///
+/// In halves, whose sums every processor can turn into words by vectors: the upper one is a multiple of 2^32, so that what is left, which is
+/// exact, rounds as the whole does.
 #[inline(always)]
 pub(crate) fn round_to_i64(out: &mut [i64], src: &[f64], scale: f64) {
+    const HALF: f64 = (1u64 << 32) as f64;
     for (o, x) in out.iter_mut().zip(src) {
-        *o = (x * scale).round_ties_even() as i64;
+        let x = x * scale;
+        let high = x * (1.0 / HALF) + ROUND;
+        let low = (x - (high - ROUND) * HALF) + ROUND;
+        let [high, low] = [high, low].map(|x| x.to_bits().wrapping_sub(ROUND.to_bits()));
+        *o = (high << 32).wrapping_add(low) as i64;
+    }
+}
+
+/// See [`WordKernels::centered_to_f64`](super::super::contract::WordKernels::centered_to_f64).
+#[inline(always)]
+pub(crate) fn centered_to_f64(out: &mut [f64], src: &[u64], q: u64, factor: f64) {
+    // 2^52 and 2^84, to whose lowest bits halves of a word are added; of the upper half's bits the sign is turned.
+    const LOW: f64 = (1u64 << 52) as f64;
+    const HIGH: f64 = LOW * (1u64 << 32) as f64;
+    const SIGN: f64 = (1u64 << 63) as f64;
+    for (o, x) in out.iter_mut().zip(src) {
+        let above = ((q / 2).wrapping_sub(*x) as i64 >> 63) as u64;
+        let x = x.wrapping_sub(q & above) ^ (1 << 63);
+        let low = f64::from_bits(x & 0xFFFF_FFFF | LOW.to_bits());
+        // Exact until the last sum, which rounds once.
+        let high = f64::from_bits(x >> 32 | HIGH.to_bits()) - (HIGH + SIGN + LOW);
+        *o = (high + low) * factor;
     }
 }
 

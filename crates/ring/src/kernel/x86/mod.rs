@@ -11,7 +11,6 @@ mod chacha;
 mod ifma;
 mod lanes;
 mod permute;
-mod special_fft;
 mod tokens;
 mod words;
 

@@ -1,7 +1,7 @@
 //! The canonical embedding against its definition, every family.
 
 use num_complex::Complex64;
-use sudare_ring::embedding::Embedding;
+use sudare_ring::embedding::{Embedding, Parts};
 use sudare_ring::{Family, RingError};
 use sudare_testkit::Random;
 
@@ -87,5 +87,28 @@ fn a_product_of_polynomials_is_one_of_slots() {
 fn refuses_bad_degrees() {
     for n in [0, 256, 1000, 1 << 18] {
         assert!(matches!(Embedding::new(n), Err(RingError::Degree { .. })), "{n}");
+    }
+}
+
+/// Slices that are not aligned give the bits of those that are.
+#[test]
+fn parts_lie_anywhere() {
+    let n = 1024;
+    let slots = n / 2;
+    for (family, embedding) in families(n) {
+        let mut parts = Parts::zeroed(slots);
+        let (re, im) = parts.split_mut();
+        for (i, x) in sample(slots).into_iter().enumerate() {
+            (re[i], im[i]) = (x.re, x.im);
+        }
+        let mut words: Vec<f64> = [&[0.0][..], re, im].concat();
+        let (x, y) = words[1..].split_at_mut(slots);
+        embedding.embed_inverse_split(re, im);
+        embedding.embed_inverse_split(x, y);
+        assert!(x == re && y == im, "{}", family.name());
+        embedding.embed_split(re, im);
+        embedding.embed_split(x, y);
+        assert!(x == re && y == im, "{}", family.name());
+        assert_eq!(parts.split().0, &words[1..=slots]);
     }
 }

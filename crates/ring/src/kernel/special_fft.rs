@@ -7,55 +7,37 @@
 //! 5^(len/2) ≡ 1 + 2·len modulo 4·len, the second half of the block has the opposite sign.
 //! The twiddles depend on the place in the block alone.
 
-mod portable;
-
 use crate::buffer::Buffer;
 
-/// Numbers in aligned memory: a vector that straddles two cache lines costs two accesses.
-#[derive(Clone)]
-pub(super) struct Table(Buffer);
-
-impl Table {
-    fn new(numbers: impl ExactSizeIterator<Item = f64>) -> Self {
-        let mut buffer = Buffer::dirty(numbers.len());
-        buffer.iter_mut().zip(numbers).for_each(|(word, x)| *word = x.to_bits());
-        Self(buffer)
-    }
+/// Doubles by their bits in aligned memory: a vector that straddles two cache lines costs two accesses.
+fn table(numbers: impl ExactSizeIterator<Item = f64>) -> Buffer {
+    let mut buffer = Buffer::dirty(numbers.len());
+    buffer.iter_mut().zip(numbers).for_each(|(word, x)| *word = x.to_bits());
+    buffer
 }
 
-impl std::ops::Deref for Table {
-    type Target = [f64];
-    #[inline]
-    fn deref(&self) -> &[f64] {
-        bytemuck::cast_slice(&self.0)
-    }
+/// Real and imaginary parts.
+fn parts(roots: &[(f64, f64)]) -> [Buffer; 2] {
+    [table(roots.iter().map(|(re, _)| *re)), table(roots.iter().map(|(_, im)| *im))]
 }
 
 /// The twiddles of one layer.
 #[derive(Clone)]
 pub(super) struct Layer {
-    pub re: Table,
-    pub im: Table,
+    /// Real and imaginary parts.
+    pub roots: [Buffer; 2],
     /// Cubes of the first half, for layers that a radix-4 pass joins with the one below.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    pub cube_re: Table,
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    pub cube_im: Table,
+    pub cubes: [Buffer; 2],
 }
 
 impl Layer {
-    fn new(k: u32, with_cubes: bool) -> Self {
+    fn new(k: u32) -> Self {
         let order = 4usize << k;
         let powers: Vec<usize> = std::iter::successors(Some(1), |p| Some(p * 5 % order)).take((1 << k) / 2).collect();
-        let cubes = if with_cubes { powers.len() / 2 } else { 0 };
+        let cubes = if is_radix4(k) { powers.len() / 2 } else { 0 };
         let roots: Vec<_> = powers.iter().map(|p| unit_root(*p, k + 2)).collect();
         let cubed: Vec<_> = powers[..cubes].iter().map(|p| unit_root(3 * p % order, k + 2)).collect();
-        Self {
-            re: Table::new(roots.iter().map(|r| r.0)),
-            im: Table::new(roots.iter().map(|r| r.1)),
-            cube_re: Table::new(cubed.iter().map(|r| r.0)),
-            cube_im: Table::new(cubed.iter().map(|r| r.1)),
-        }
+        Self { roots: parts(&roots), cubes: parts(&cubed) }
     }
 }
 
@@ -87,7 +69,7 @@ fn unit_root(k: usize, bits: u32) -> (f64, f64) {
     }
 }
 
-/// Whether a vector pass joins layer `2^k` with the layer below. Three layers are left for
+/// Whether a pass joins layer `2^k` with the layer below. Three layers are left for
 /// registers, and the largest stands alone if their number is odd.
 pub(super) const fn is_radix4(k: u32) -> bool {
     k >= 5 && k % 2 == 1
@@ -100,27 +82,13 @@ impl std::fmt::Debug for SpecialFft {
 }
 
 impl SpecialFft {
-    /// For a power of two of points, at least 64; with the cubes of the twiddles, if the family that runs
-    /// it reads them.
-    pub fn new(points: usize, with_cubes: bool) -> Self {
-        let layers = (0..=points.trailing_zeros()).map(|k| Layer::new(k, with_cubes && is_radix4(k))).collect();
-        Self { points, layers }
+    /// For a power of two of points, at least 64.
+    pub fn new(points: usize) -> Self {
+        Self { points, layers: (0..=points.trailing_zeros()).map(Layer::new).collect() }
     }
 
     /// Number of points M.
     pub const fn points(&self) -> usize {
         self.points
-    }
-
-    /// Values to coefficients by the plain loops, in place; both arrays have M numbers.
-    #[inline(always)]
-    pub(super) fn inverse_plain(&self, re: &mut [f64], im: &mut [f64]) {
-        portable::inverse(self, re, im);
-    }
-
-    /// Coefficients to values by the plain loops, in place; both arrays have M numbers.
-    #[inline(always)]
-    pub(super) fn forward_plain(&self, re: &mut [f64], im: &mut [f64]) {
-        portable::forward(self, re, im);
     }
 }
