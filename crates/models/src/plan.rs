@@ -343,7 +343,7 @@ impl fmt::Display for Plan {
         }
         writeln!(
             f,
-            "{} examples: {:.2} s on one thread by the prices of the machine that compiled it, {:.2} s where weights are encoded for each; a \
+            "{} examples: {:.1e} s on one thread by the prices of the machine that compiled it, {:.1e} s where weights are encoded for each; a \
              server: {} of memory, or {}",
             p.images,
             p.seconds,

@@ -258,7 +258,7 @@ impl fmt::Display for Plan {
             };
             row(&o.name, text)?;
         }
-        row("time", format!("about {}", time(s.seconds)))?;
+        row("time", format!("about {} of the server", time(s.seconds)))?;
         row("memory", bytes(s.memory))?;
         if self.considered().len() > 1 {
             writeln!(

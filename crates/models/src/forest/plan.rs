@@ -305,7 +305,7 @@ impl fmt::Display for Plan {
         )?;
         writeln!(
             f,
-            "{} rows: {:.2} s on one thread by the prices of the machine that compiled it, {:.2} s where trees are encoded for each; a server: {} \
+            "{} rows: {:.1e} s on one thread by the prices of the machine that compiled it, {:.1e} s where trees are encoded for each; a server: {} \
              of memory, or {}",
             p.rows,
             p.seconds,
