@@ -172,7 +172,7 @@ class Session:
         values = self._placed(said, operands) if known else cast("list[Core]", list(operands))
         if operation["op"] != "matmul":
             return core.apply(said, values)
-        seconds = None if plan is None else plan._seconds
+        seconds = None if plan is None else plan.seconds
         if seconds is not None:
             forecast("this product, with all that the plan computes,", seconds)
         with clock("multiplying", seconds):

@@ -282,13 +282,18 @@ class ModelPlan(Travels):
         return self._core.key_bytes
 
     @property
+    def error(self) -> float:
+        """How far a decrypted answer is at most from the polynomial model's, or a forest's: promised."""
+        return float(self.figures["error"])
+
+    @property
     def seconds(self) -> float:
         """Seconds for one ciphertext on one thread, with encoded weights, as they were predicted."""
         return float(self.figures["seconds"])
 
     @property
     def memory(self) -> int:
-        """Bytes of memory that a server takes, as they were predicted."""
+        """Bytes of memory that a server takes, as they were predicted; a client is apart."""
         return self._core.memory
 
     def to_json(self) -> str:

@@ -98,9 +98,14 @@ class Plan(Travels):
         return {**self._file["summary"], **ring}
 
     @property
-    def _seconds(self) -> float | None:
-        """The server's time, if the planner has an estimate."""
+    def seconds(self) -> float | None:
+        """Seconds of the server for one run, as they were predicted; none without an estimate."""
         return float(self._file["summary"]["seconds"]) or None
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that a server takes while it runs, as they were predicted; a client is apart."""
+        return int(self._file["summary"]["memory"])
 
     @property
     def _key_bytes(self) -> int:
@@ -370,7 +375,7 @@ def plan(
             return first
         # Where no faster method takes all of it, sums of products of each element take fewer keys.
         try:
-            return min(first, of(rows, by_elements=True), key=lambda plan: plan._seconds or math.inf)
+            return min(first, of(rows, by_elements=True), key=lambda plan: plan.seconds or math.inf)
         except PlanError:
             return first
 
@@ -434,11 +439,11 @@ def _of_blocks(made: Callable[[int], Plan]) -> Plan:
         except PlanError:
             # No parameters hold more.
             break
-        if (plans[-1][1]._seconds or 0.0) > LONGEST:
+        if (plans[-1][1].seconds or 0.0) > LONGEST:
             break
 
     def each(at: tuple[int, Plan]) -> float:
-        return (at[1]._seconds or 1.0) / at[0]
+        return (at[1].seconds or 1.0) / at[0]
 
     least = min(map(each, plans))
     return next(found for rows, found in plans if each((rows, found)) <= NEAR * least)

@@ -174,8 +174,8 @@ def of_plan(plan: Plan) -> Picture:
     if known:
         shown = known if len(known) <= MOST_BOXES else known[:: -(-len(known) // MOST_BOXES)]
         parts.append((lambda axes: _levels(axes, shown, summary["depth"]), 1 + len(shown) // 3))
-    if plan._seconds and any(step.share for step in steps):
-        whole = plan._seconds
+    if plan.seconds and any(step.share for step in steps):
+        whole = plan.seconds
         parts.append((lambda axes: _times(axes, steps, whole), 3))
     parts.append((lambda axes: _memory(axes, plan), 3))
     if points:

@@ -466,6 +466,10 @@ def test_frames_have_the_columns_of_the_first(diabetes: Fit) -> None:
     swapped = frame[["height", "age"]]
     of_frame = learn.StandardScaler().plan(frame)
     assert of_frame.shape == (5, 2)
+    assert of_frame.error == of_frame.product.error
+    assert of_frame.memory == of_frame.product.summary["memory"] > 0
+    assert of_frame.seconds == of_frame.product.summary["seconds"]
+    assert "coef_error_" in str(of_frame)
     assert "height" not in of_frame.to_json()
     assert [spec.shape for spec in sd.table(frame).inputs.values()] == [(5, 2)]
     of_shape = learn.Plan.from_json(of_frame.to_json())

@@ -143,6 +143,7 @@ def test_refreshed_and_apart() -> None:
     assert figures["refreshes"] >= 2
     assert "refreshed before it" in str(model)
     assert model.plan.seconds > 0
+    assert model.plan.error == figures["error"]
     assert model.plan.memory > model.plan.key_bytes
     client = sd.ModelClient(model.plan)
     server = sd.ModelServer.from_bytes(model, client.server(model).to_bytes())

@@ -66,6 +66,24 @@ class Plan(Travels):
         return self._product
 
     @property
+    def error(self) -> float:
+        """The promised error of each sum of products of two columns, which are divided by their bounds.
+
+        What it does to a coefficient depends on the data: `coef_error_` says it after decryption.
+        """
+        return self._product.error
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds of the server, as `sudare.Plan.seconds`."""
+        return self._product.seconds
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory of the server, as `sudare.Plan.memory`."""
+        return self._product.memory
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
         rows = self._product.inputs[ROWS].shape[0]
@@ -173,7 +191,10 @@ class Plan(Travels):
         what = f"{len(self._targets)} targets"
         if self._classes:
             what = f"classes {', '.join(map(str, self._classes))}"
-        return f"a fit of {rows} rows of {features} features, {what}\n{self._product}"
+        return (
+            f"a fit of {rows} rows of {features} features, {what}; errors are of sums of products of columns "
+            f"over their bounds, and coef_error_ says after decryption what they do\n{self._product}"
+        )
 
     def __repr__(self) -> str:
         return f"<sudare plan of a fit, {self._product.hash}>"
