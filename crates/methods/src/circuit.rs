@@ -252,7 +252,7 @@ pub fn cheaper(expr: &Expr, node: usize, tile: usize) -> Option<String> {
     match expr.nodes()[node].parts() {
         (Operation::Transpose, &[of]) => input(of).map(|x| format!("give {x}.T as an input of its own")),
         (Operation::Matmul, &[left, right]) if expr.prepared(left).is_some() && expr.prepared(right).is_some() => {
-            Some("in a plan of its own, with numbers and inputs alone added to it, it has faster methods".into())
+            Some("a plan of one product alone has faster methods; several are parts of Z.T @ Z, with their inputs side by side in Z".into())
         }
         (Operation::Take { .. }, _) => {
             Some(format!("slices from multiples of {tile} up to such or to the end cost least"))
