@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -264,6 +265,24 @@ class ModelPlan(Travels):
     def load(cls, path: PathLike) -> ModelPlan:
         """A plan of a file that `save` wrote. Raises as `from_json`."""
         return cls.from_json(octets(path).decode(errors="replace"))
+
+    def named(self, columns: Iterable[str] | None = None, classes: ArrayLike | None = None) -> ModelPlan:
+        """The same plan with names, which do not travel with it: of inputs' columns, and of classes.
+
+        Its client refuses frames with other columns or another order, and labels are these classes. Names
+        that are left out stay as they are.
+
+        Raises `ShapeError` unless there is a name for each number of an input, and for each class.
+        """
+        inputs, outputs, _ = self._core.sizes
+        wanted = {"numbers": 0, "sign": 2}.get(self.figures["label"], outputs)
+        features = self._features if columns is None else [str(name) for name in columns]
+        labels = self._classes if classes is None else np.asarray(classes)
+        if features is not None and len(features) != inputs:
+            raise ShapeError(f"an input has {inputs} numbers, and there are {len(features)} names of columns")
+        if labels is not None and labels.shape != (wanted,):
+            raise ShapeError(f"this model has {wanted} classes, and the names have the shape {labels.shape}")
+        return ModelPlan(self._core, labels, features)
 
     @property
     def hash(self) -> str:

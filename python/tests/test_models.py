@@ -522,6 +522,26 @@ def test_columns_of_frames_have_the_names_of_the_fit() -> None:
             client.encrypt(renamed)
     with pytest.raises(sd.ShapeError, match="same order"):
         sd.compile(of_frame, example=swapped, insecure=9)
+    # Names do not travel, and are given again.
+    travelled = sd.ModelPlan.from_json(model.plan.to_json())
+    assert len(sd.ModelClient(travelled).encrypt(swapped)) == 40
+    again = sd.ModelClient(travelled.named(frame.columns))
+    assert len(again.encrypt(frame)) == 40
+    with pytest.raises(sd.ShapeError, match="same order"):
+        again.encrypt(swapped)
+    with pytest.raises(sd.ShapeError, match="3 numbers, and there are 2 names"):
+        travelled.named(["age", "height"])
+    with pytest.raises(sd.ShapeError, match="0 classes"):
+        travelled.named(classes=["a", "b"])
+    binary = named(
+        "LogisticRegression", coef_=np.ones((1, 3)), intercept_=[0.0], classes_=np.array(["n", "y"])
+    )
+    model = sd.compile(binary, example=frame, insecure=9)
+    read = sd.CompiledModel.from_bytes(model.to_bytes())
+    plan = read.plan.named(classes=["n", "y"])
+    assert plan._labels(read.clear(frame)).tolist() == model.plan._labels(read.clear(frame)).tolist()
+    with pytest.raises(sd.ShapeError, match="2 classes"):
+        read.plan.named(classes=["a", "b", "c"])
     mixed = pandas.DataFrame({"age": [1], "smokes": [True], "height": [1.5]})
     with pytest.raises(sd.InputError, match=r"frame\.iloc\[\[0\]\]"):
         client.encrypt(mixed.iloc[0])
