@@ -2,7 +2,7 @@
 //!
 //! A blind rotation multiplies digits of some 20 bits with rows of a key modulo q. Its rows have noise, so the
 //! products need not be exact: the discrete Fourier transform modulo X^N + 1 in doubles takes under half of the arithmetic of an
-//! exact transform, and its rounding errors are a noise whose variance [`Fourier::variance`] tells (Klemsa, 2021/480, bounds
+//! exact transform, and its rounding errors are a noise whose variance [`Fourier::relative_variance`] tells (Klemsa, 2021/480, bounds
 //! such errors in TFHE; the transform is that of Chillotti, Gama, Georgieva and Izabachène, 2018/421, section 6).
 //!
 //! Results depend on the kernel family: each rounds in its own order. Within a family they do not depend on threads.

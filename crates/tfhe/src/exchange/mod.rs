@@ -1,7 +1,7 @@
 //! LWE ciphertexts into a large ring of another scheme, and back.
 //!
 //! In: a group of N' ciphertexts is packed into the ring of degree N', under a ternary secret z that was drawn for this
-//! ([`PackingKey`]); N/N' such ciphertexts interleave into one of degree N under z(X^(N/N')), Σ_k X^k·ct_k(X^(N/N')), without a key
+//! ([`PackingKey`](crate::PackingKey)); N/N' such ciphertexts interleave into one of degree N under z(X^(N/N')), Σ_k X^k·ct_k(X^(N/N')), without a key
 //! switch (the ring packing of Bae, Cheon, Kim, Park and Stehlé, *HERMES*, 2023/1244, in its simplest form). Out: one key
 //! switch from the large ring's secret to S_1(X^(N/d)) … S_k(X^(N/d)), TFHE's own ring secrets, and the ciphertext *is* N/d
 //! GLWE ciphertexts of degree d, of which any coefficient can be extracted.
