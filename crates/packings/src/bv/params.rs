@@ -151,10 +151,8 @@ impl Params {
         let log_q = q.log2_product();
         let limit = max_log_qp(literal.log_n, SecretDistribution::Gaussian, literal.security).unwrap_or(0);
         if log_q > f64::from(limit) {
-            return Err({
-                let claimed = literal.security.bits();
-                RlweError::Insecure { log_qp: log_q, degree: n, limit, claimed, weight: None }.into()
-            });
+            let (degree, claimed) = (n, literal.security.bits());
+            return Err(RlweError::Insecure { log_qp: log_q, degree, limit, claimed, weight: None }.into());
         }
         let sampler = match literal.sigma == ERROR_SIGMA {
             true => GaussianSampler::standard().clone(),
