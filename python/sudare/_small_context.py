@@ -92,7 +92,9 @@ def explain(
     refused: PlanError | PrecisionError | None = None
     for name in TABLE_SETS if bootstrap == "auto" else [bootstrap]:
         try:
-            found.append(_forecast(name, _core.SmallSet(name, 128), function, (modulus, largest), inputs))
+            known = _core.SmallSet(name, 128)
+            place = known, _core.SmallServer.keyless(known)
+            found.append(_forecast(name, place, function, (modulus, largest), inputs))
         except (PlanError, PrecisionError) as error:
             # The largest set says what is missing there too.
             refused = error
@@ -103,12 +105,12 @@ def explain(
 
 def _forecast(
     name: str,
-    known: _core.SmallSet,
+    place: tuple[_core.SmallSet, _core.SmallServer],
     function: Callable[..., Any],
     numbers: tuple[int | None, int | None],
     inputs: Mapping[str, Any],
 ) -> Choice:
-    server = _core.SmallServer.keyless(known)
+    known, server = place
     operands = {}
     for key, given in inputs.items():
         values = small(given)
@@ -162,7 +164,7 @@ class SmallContext(ContextBase):
         if any(abs(by) > LARGEST for by in shifts):
             raise InputError(f"rolls are from {-LARGEST} to {LARGEST}, not {rolls!r}")
         self._set = _core.SmallSet(bootstrap, security_bits(security))
-        require(self._set.memory, f"set {bootstrap}", "take a smaller set")
+        require(self._set.memory(shifts), f"set {bootstrap}", "take a smaller set")
         with progress("making keys"):
             self._core = _core.SmallContext(self._set, shifts, threads)
         self._server = self._core.server()
@@ -237,9 +239,11 @@ class SmallContext(ContextBase):
     ) -> Choice:
         """What a function would take in this context, and whether `sudare.bits` takes less.
 
-        Takes and raises what `sudare.explain` does, for this context's set.
+        Takes and raises what `sudare.explain` does, for this context's set, and `MissingKeyError` for a shift
+        that this context has no key for.
         """
-        return _forecast(self._bootstrap, self._set, function, (modulus, largest), inputs)
+        place = self._set, self._server
+        return _forecast(self._bootstrap, place, function, (modulus, largest), inputs)
 
     def __repr__(self) -> str:
         return self._described(

@@ -378,8 +378,9 @@ def test_what_a_context_refuses(ctx: sd.SmallContext, monkeypatch: pytest.Monkey
         _ = x + ctx.encrypt([3], modulus=8)
     with pytest.raises(sd.UnsupportedError, match="pickle"):
         pickle.dumps(ctx)
-    with pytest.raises(sd.PrecisionError):
-        doubled(x, 40)
+    for twice in (lambda: doubled(x, 40), lambda: ctx.explain(lambda x: doubled(x, 40), x=A)):
+        with pytest.raises(sd.PrecisionError, match=r"table|addition"):
+            twice()
     with pytest.raises(sd.InputError, match="rolls"):
         made("S15", rolls=[2**70])
     with pytest.raises(sd.UnsupportedError, match=r"rolls as its settings.*a table is its refresh"):
@@ -478,6 +479,8 @@ def test_tables_or_tfhe() -> None:
     assert nothing.pays_from is None
     assert "no bootstrap" in str(nothing)
     ctx = made("S15")
+    with pytest.raises(sd.MissingKeyError, match=r"rolls=\[1\]"):
+        ctx.explain(lambda x: np.roll(x, 1), x=np.zeros(8, bool))
     assert "take TFHE" in str(ctx.explain(lambda x: x // 3, x=digits))
     with pytest.raises(sd.PlanError, match="larger tables"):
         ctx.explain(lambda x: x // 3, modulus=20, x=digits)
