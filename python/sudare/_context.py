@@ -257,10 +257,13 @@ def context(
         given = depth, scale_bits, columns, release, auto_refresh or None
         integers = bootstrap in INTEGER_SETS
         if any(setting is not None for setting in given) or tile != 16 or (integers and rolls is not None):
-            own = "security and threads" if integers else "security, threads and rolls"
+            own, why = (
+                ("security and threads", "it refreshes by itself")
+                if integers
+                else ("security, threads and rolls", "a table is its refresh")
+            )
             raise UnsupportedError(
-                f"a context of integers, set {bootstrap}, has {own} as its settings, and no others; it "
-                "refreshes by itself"
+                f"a context of integers, set {bootstrap}, has {own} as its settings, and no others; {why}"
             )
         if integers:
             return IntegerContext(bootstrap, security=security, threads=threads)

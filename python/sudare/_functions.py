@@ -18,12 +18,12 @@ import numpy as np
 from . import _bits_array, _moments
 from ._array import ArrayOperators
 from ._bits_array import EncryptedBits
-from ._errors import InputError
+from ._errors import InputError, ShapeError
 from ._plan import Plan
 from ._polynomial import Interval, Polynomial, fitted, inside, meets
 from ._release import Release
 from ._remedies import unsupported
-from ._small_array import EncryptedSmall
+from ._small_array import EncryptedSmall, small
 from ._values import array, real
 
 __all__ = [
@@ -204,6 +204,8 @@ def maximum(
     """
     if any(isinstance(v, EncryptedBits) for v in (x, y)):
         return _bits_array.maximum(x, y)
+    if any(isinstance(v, EncryptedSmall) for v in (x, y)):
+        return np.maximum(x, y)
     if not any(isinstance(v, ArrayOperators) for v in (x, y)):
         meets("maximum", np.subtract(x, y))
         return np.maximum(x, y)
@@ -232,6 +234,8 @@ def minimum(
     """
     if any(isinstance(v, EncryptedBits) for v in (x, y)):
         return _bits_array.minimum(x, y)
+    if any(isinstance(v, EncryptedSmall) for v in (x, y)):
+        return np.minimum(x, y)
     if not any(isinstance(v, ArrayOperators) for v in (x, y)):
         meets("minimum", np.subtract(x, y))
         return np.minimum(x, y)
@@ -244,11 +248,12 @@ def minimum(
 def where(condition: Any, x: Any, y: Any) -> Any:
     """Elements of `x` where the condition holds, of `y` elsewhere.
 
-    Of integers any of the three may be encrypted. The condition on encrypted real numbers is plain; one that
-    compares them is an approximation, `greater`.
+    Of integers of `bits` any of the three may be encrypted. The condition on encrypted real numbers is plain;
+    one that compares them is an approximation, `greater`. Contexts of small integers have `table` in its
+    place: `table(condition, [y, x])` of two numbers.
 
     Raises `ShapeError` for shapes that do not go together, `UnsupportedError` for a condition of encrypted
-    real numbers.
+    real numbers, and for encrypted small integers.
 
     >>> ctx = sd.bits(parameters="insecure_test")  # no security: quick to try
     >>> age = ctx.encrypt(np.uint8([17, 42]))
@@ -282,11 +287,13 @@ def table(
     `x` is an encrypted array of bits or small integers, of a context like `context(bootstrap="S15")` or of
     `bits`, whose booleans and integers of 8 and 16 bits have tables. `f` is a function of one number, or
     its values from 0 on: see `EncryptedSmall.lookup` and `EncryptedBits.lookup`. `modulus` is what small
-    results are known modulo (x's without one). Of plain x the elements themselves are given to f.
+    results are known modulo (x's without one). Of plain x the elements themselves are given to f. A tuple or
+    list of functions of plain or small x gives a tuple of results.
 
     Raises `ShapeError` for another number of values, `InputError` for one that is no integer or out of
-    range, `UnsupportedError` for arrays that have no tables, `PlanError` for a modulus that the set has no
-    room for, `PrecisionError` where errors of x leave no room for the table.
+    range, for plain x that has no place among the values, and for settings of plans; `UnsupportedError` for
+    arrays that have no tables, `PlanError` for a modulus that the set has no room for, `PrecisionError`
+    where errors of x leave no room for the table.
 
     >>> ctx = sd.context(bootstrap="S15", security="insecure")  # no security: quick to try
     >>> x = ctx.encrypt([3, 5, 15])
@@ -311,7 +318,13 @@ def table(
     True
     """
     if f is None:
+        if modulus is not None:
+            raise InputError(
+                "modulus is for tables of encrypted small integers: sudare.table(x, f, modulus=…)"
+            )
         return _moments.planned(shape, max_abs=max_abs, security=security, release=release)
+    if np.ndim(max_abs) or (max_abs, security, release) != (1.0, 128, None):
+        raise InputError("max_abs, security and release are for plans of real numbers: sudare.table(shape)")
     if isinstance(shape, EncryptedSmall):
         return shape.lookup(f, modulus)
     if modulus is not None:
@@ -320,9 +333,20 @@ def table(
         return shape.lookup(f)
     if isinstance(shape, ArrayOperators):
         raise unsupported("table", [shape])
-    values = array(shape)
-    flat = values.reshape(-1).tolist()
-    return np.asarray([f(v) if callable(f) else f[v] for v in flat]).reshape(values.shape)
+    if callable(f):
+        values = array(shape)
+        return np.asarray([f(v) for v in values.reshape(-1).tolist()]).reshape(values.shape)
+    if isinstance(f, (tuple, list)) and f and all(map(callable, f)):
+        return tuple(table(shape, each) for each in f)
+    values, entries = small(shape), array(f)
+    if entries.ndim != 1:
+        raise ShapeError(f"a table is a list of values, not of shape {entries.shape}")
+    wrong = np.argwhere((values < 0) | (values >= entries.size))
+    if len(wrong):
+        raise InputError(
+            f"the element at {tuple(wrong[0].tolist())} is not from 0 to {entries.size - 1}, as the table is"
+        )
+    return entries[values.astype(np.intp)]
 
 
 def sign(

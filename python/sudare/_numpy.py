@@ -775,4 +775,4 @@ class Indexed(NDArrayOperatorsMixin, Methods, Opaque):
         return self.swapaxes(-1, -2)  # type: ignore[no-any-return]
 
     def _to(self: X, shape: tuple[int, ...]) -> X:
-        return self if shape == self.shape else self._take(np.broadcast_to(self._indices, shape))
+        return self if shape == self.shape else self._take(_shaped(np.broadcast_to, self._indices, shape))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,6 +46,14 @@ def small(values: Any) -> NDArray[Any]:
             f"booleans and small integers are wanted, not an array of {found.dtype}; nothing is rounded: "
             "convert with .astype, or use sudare.context(depth=…) for real numbers"
         )
+    return found
+
+
+def modulus_of(value: Any) -> int:
+    """A modulus, at least 2."""
+    found = count(value, "modulus")
+    if found < 2:
+        raise InputError(f"modulus is a whole number from 2 on, not {found}")
     return found
 
 
@@ -167,9 +175,16 @@ class EncryptedSmall(shared.Indexed):
 
     def _entries(self, table: Any, modulus: int | None) -> Table:
         values = self._domain.tolist()
-        found = [table(value) for value in values] if callable(table) else array(table).tolist()
-        if not isinstance(found, list) or (self._core.bits and len(found) != 2):
-            raise ShapeError(f"a table of {len(values)} values is wanted, not one of shape {np.shape(table)}")
+        if callable(table):
+            found = [table(value) for value in values]
+        else:
+            entries = array(table)
+            if entries.shape != (len(values),):
+                raise ShapeError(
+                    f"a table of {len(values)} values is wanted, one for each that x can have, not one of "
+                    f"shape {entries.shape}"
+                )
+            found = entries.tolist()
         wrong = [k for k, v in enumerate(found) if not _whole(v)]
         if wrong:
             raise InputError(
@@ -185,7 +200,7 @@ class EncryptedSmall(shared.Indexed):
         if modulus is None:
             modulus = BITS if bits and self.modulus % BITS else self.modulus
         else:
-            modulus = count(modulus, "modulus")
+            modulus = modulus_of(modulus)
         wrong = np.argwhere((values < 0) | (values >= modulus))
         if len(wrong):
             raise InputError(
@@ -206,23 +221,26 @@ class EncryptedSmall(shared.Indexed):
     def _of_one(self, values: NDArray[Any], name: str) -> EncryptedSmall | Table:
         """A function by its values: computed at once where it takes no bootstrap, else its table."""
         if values.dtype.kind not in "biu":
-            whole = np.isfinite(values).all() and (values == np.trunc(values)).all()
-            if values.dtype.kind != "f" or not whole:
+            if values.dtype.kind != "f" or not (np.isfinite(values) & (values == np.trunc(values))).all():
                 raise UnsupportedError(
-                    f"numpy.{name} of integers is none; round it: "
-                    f"sudare.table(x, lambda v: round(numpy.{name}(v)))"
+                    f"numpy.{name} gives no integers here; write sudare.table(x, lambda v: round(…))"
                 )
-            values = values.astype(np.int64)
+            if (np.abs(values) >= EXACT_BELOW).any():
+                raise UnsupportedError(
+                    f"numpy.{name} gives numbers that are not exact, from 2^53 on; write "
+                    "sudare.table(x, f) with Python's integers"
+                )
         if values.dtype.kind == "b":
             if not self._core.bits:
                 return self._table(values)
             # A gate that does not look at its second bit.
             gate = 0b0011 * int(values[0]) + 0b1100 * int(values[1])
             return self._made(self._server.gate(gate, self._core, self._core))
+        values = _reduced(values, self.modulus)
         first, step = int(values[0]), int(values[1]) - int(values[0])
         if ((values - (first + step * np.arange(values.size))) % self.modulus == 0).all():
-            return self._made(self._server.affine(self._core, step % self.modulus, first % self.modulus))
-        return self._table(values % self.modulus)
+            return self._made(self._server.affine(self._core, step % self.modulus, first))
+        return self._table(values)
 
     def astype(self, dtype: DTypeLike) -> EncryptedSmall:
         """Booleans as integers, for nothing, or whether integers are not zero, by a table.
@@ -242,11 +260,11 @@ class EncryptedSmall(shared.Indexed):
 
     # Two arrays.
 
-    def _lift(self, x: Any, ufunc: np.ufunc) -> EncryptedSmall:
-        """An operand, which may be plain."""
+    def _lift(self, x: Any, shape: Shape, ufunc: np.ufunc) -> EncryptedSmall:
+        """An operand in a shape; it may be plain."""
         if isinstance(x, EncryptedSmall):
-            return x
-        values = small(x)
+            return x._to(shape)
+        values = x
         bits = values.dtype.kind == "b"
         wrong = np.argwhere((values < 0) | (values >= self.modulus))
         if len(wrong) and ufunc not in (np.add, np.subtract, np.multiply):
@@ -254,9 +272,9 @@ class EncryptedSmall(shared.Indexed):
                 f"the plain element at {tuple(wrong[0].tolist())} is not from 0 to {self.modulus - 1}, as "
                 f"the encrypted ones are; reduce it % {self.modulus}, or clip it"
             )
-        reduced = words(values if bits else values % self.modulus)
-        core = self._server.public(reduced, self.modulus, bits, self._core)
-        return self._made(core, values.shape)
+        # Everybody's values are repeated before they are laid out, whatever their shape.
+        values = np.broadcast_to(values if bits else _reduced(values, self.modulus), shape)
+        return self._made(self._server.public(words(values), self.modulus, bits, self._core), shape)
 
     @property
     def _numbers(self) -> NDArray[Any]:
@@ -265,12 +283,8 @@ class EncryptedSmall(shared.Indexed):
         return np.arange(low, high + 1) if low >= 0 and high < self.modulus else np.arange(self.modulus)
 
     def _both(self, ufunc: np.ufunc, other: EncryptedSmall) -> EncryptedSmall:
-        """A function of two arrays."""
-        try:
-            shape = np.broadcast_shapes(self.shape, other.shape)
-        except ValueError:
-            raise ShapeError(f"shapes {self.shape} and {other.shape} do not go together") from None
-        x, y = self._to(shape), other._to(shape)
+        """A function of two arrays of one shape."""
+        x, y = self, other
         if x.modulus != y.modulus:
             raise UnsupportedError(
                 f"integers modulo {x.modulus} and {y.modulus} do not go together; bring one to the "
@@ -279,8 +293,8 @@ class EncryptedSmall(shared.Indexed):
         name, server = ufunc.__name__, self._server
         if x._core.bits and y._core.bits:
             bits = np.array([False, False, True, True]), np.array([False, True, False, True])
-            found = ufunc(*bits)
-            if found.dtype != np.bool_:
+            found = _tried(name, ufunc, *bits)
+            if isinstance(found, tuple) or found.dtype != np.bool_:
                 raise unsupported(name)
             gate = sum(int(g) << k for k, g in enumerate(found))
             return x._made(server.gate(gate, x._core, y._core))
@@ -294,8 +308,7 @@ class EncryptedSmall(shared.Indexed):
                 x._joined(y, np.subtract, (i - j) ** 2 // 4),
             )
             return total - apart  # type: ignore[no-any-return]
-        with np.errstate(all="ignore"):
-            found = ufunc(i, j)
+        found = _tried(name, lambda i, j: _exact(ufunc, (i, j), x.modulus), i, j)
         if isinstance(found, tuple) or found.dtype.kind not in "biu":
             raise unsupported(name)
         # Whether x is less than y is a function of x - y, and what the larger one is over y.
@@ -326,7 +339,7 @@ class EncryptedSmall(shared.Indexed):
         table = table[np.where(last < 0, last.max(), last)]
         z = self._made((self._server.add if join is np.add else self._server.sub)(self._core, other._core))
         return z._made(
-            self._server.tables(z._core, [z._table(table if table.dtype == bool else table % t)])[0]
+            self._server.tables(z._core, [z._table(table if table.dtype == bool else _reduced(table, t))])[0]
         )
 
     # NumPy's protocols.
@@ -336,6 +349,9 @@ class EncryptedSmall(shared.Indexed):
         name = ufunc.__name__
         if method == "outer" and not kwargs:
             return shared.outer(ufunc, *inputs)
+        if ufunc.signature is not None:
+            # A product of matrices, say, is no function of each element.
+            raise unsupported(name)
         if name in shared.UFUNCS and method == "__call__" and not kwargs:
             return shared.UFUNCS[name](*inputs)
         if method != "__call__" or kwargs:
@@ -347,17 +363,25 @@ class EncryptedSmall(shared.Indexed):
         plain = [x if isinstance(x, EncryptedSmall) else _number(x) for x in inputs]
         if not others and all(x is not None for x in plain):
             return first._mapped(
-                name, lambda v: ufunc(*(v if isinstance(x, EncryptedSmall) else x for x in plain))
+                name,
+                lambda v: _exact(
+                    ufunc, [v if isinstance(x, EncryptedSmall) else x for x in plain], first.modulus
+                ),
             )
         if ufunc.nin != 2:
             raise unsupported(name)
-        left, right = (first._lift(x, ufunc) for x in inputs)
+        operands = [x if isinstance(x, EncryptedSmall) else small(x) for x in inputs]
+        shapes = [x.shape for x in operands]
+        try:
+            shape = np.broadcast_shapes(*shapes)
+        except ValueError:
+            raise ShapeError(f"shapes {shapes[0]} and {shapes[1]} do not go together") from None
+        left, right = (first._lift(x, shape, ufunc) for x in operands)
         return left._both(ufunc, right)
 
     def _mapped(self, name: str, function: Callable[[Any], Any]) -> Any:
         """A function of NumPy of this array and of numbers."""
-        with np.errstate(all="ignore"):
-            found = function(self._domain)
+        found = _tried(name, function, self._domain)
         made = [
             self._of_one(np.asarray(part), name) for part in (found if isinstance(found, tuple) else (found,))
         ]
@@ -383,11 +407,15 @@ def unsupported(name: str) -> UnsupportedError:
 
 
 def _number(x: Any) -> Any:
-    """A plain number, which is not NaN; none for anything else."""
+    """A plain number, which is not NaN, an integer as Python's; none for anything else."""
     value = x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
-    if not isinstance(value, (bool, np.bool_, numbers.Real)):
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if not isinstance(value, numbers.Real):
         return None
-    if math.isnan(value):
+    if isinstance(value, (float, np.floating)) and np.isnan(value):
         raise InputError("NaN is nothing to compute with; booleans and integers are wanted")
     return value
 
@@ -395,7 +423,55 @@ def _number(x: Any) -> Any:
 def _whole(value: Any) -> bool:
     if isinstance(value, (bool, np.bool_)):
         return True
-    return isinstance(value, numbers.Real) and float(value).is_integer()
+    if not isinstance(value, numbers.Real):
+        return False
+    if isinstance(value, (float, np.floating)) and not np.isfinite(value):
+        return False
+    return bool(value == math.trunc(value))
+
+
+def _reduced(values: NDArray[Any], modulus: int) -> NDArray[np.int64]:
+    """Integers of any type modulo a number, which that type need not hold."""
+    wide = np.uint64 if values.dtype == np.uint64 else np.int64
+    return (values.astype(wide) % wide(modulus)).astype(np.int64)
+
+
+def _power(base: int, exponent: int, modulus: int) -> int:
+    if exponent < 0:
+        raise ValueError("an integer to a negative power")
+    return pow(base, exponent, modulus)
+
+
+#: Functions of integers whose values can pass 2^63, where NumPy's are wrong modulo another number.
+EXACT: dict[np.ufunc, Callable[[int, int, int], int]] = {
+    np.add: lambda a, b, t: a + b,
+    np.subtract: lambda a, b, t: a - b,
+    np.multiply: lambda a, b, t: a * b,
+    np.lcm: lambda a, b, t: math.lcm(a, b),
+    np.power: _power,
+    np.left_shift: lambda a, b, t: a * _power(2, b, t),
+}
+#: Integers up to here are floats, and others are rounded to them.
+EXACT_BELOW = 2.0**53
+
+
+def _exact(ufunc: np.ufunc, operands: Sequence[Any], modulus: int) -> Any:
+    """A function of NumPy of plain values: of integers modulo a number, however large they get."""
+    integers = all(isinstance(x, (int, np.ndarray)) for x in operands)
+    if ufunc not in EXACT or not integers or all(np.asarray(x).dtype == np.bool_ for x in operands):
+        return ufunc(*operands)
+    function = EXACT[ufunc]
+    each = np.frompyfunc(lambda a, b: function(int(a), int(b), modulus) % modulus, 2, 1)
+    return each(*operands).astype(np.int64)
+
+
+def _tried(name: str, function: Callable[..., Any], *values: NDArray[Any]) -> Any:
+    """What a function of NumPy makes of plain values; what it refuses is refused by its name."""
+    try:
+        with np.errstate(all="ignore"):
+            return function(*values)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise unsupported(name) from error
 
 
 def _depends(values: NDArray[Any], at: NDArray[Any]) -> bool:
@@ -411,12 +487,24 @@ def _isin(
 ) -> EncryptedSmall:
     if isinstance(test_elements, Opaque):
         raise unsupported("isin")
-    among = {v.item() for v in array(test_elements).reshape(-1)}
-    return element._mapped("isin", lambda v: np.array([(k in among) != invert for k in v.tolist()]))  # type: ignore[no-any-return]
+    listed = array(test_elements).reshape(-1).tolist()
+
+    def found(v: NDArray[Any]) -> NDArray[Any]:
+        among = set(listed)
+        return np.array([(k in among) != invert for k in v.tolist()])
+
+    return element._mapped("isin", found)  # type: ignore[no-any-return]
 
 
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, **named: Any) -> EncryptedSmall:
-    ends = [named.get("min", a_min), named.get("max", a_max)]
+def _clip(
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    *,
+    min: Any = None,  # noqa: A002 (NumPy's name)
+    max: Any = None,  # noqa: A002 (NumPy's name)
+) -> EncryptedSmall:
+    ends = [a_min if min is None else min, a_max if max is None else max]
     if not isinstance(a, EncryptedSmall) or any(x is not None and _number(x) is None for x in ends):
         raise unsupported("clip")
     return a._mapped("clip", lambda v: np.clip(v, *ends))  # type: ignore[no-any-return]

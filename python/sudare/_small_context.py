@@ -15,8 +15,8 @@ from ._errors import InputError, PlanError, PrecisionError, UnsupportedError
 from ._memory import require
 from ._opaque import Opaque
 from ._progress import progress
-from ._small_array import BITS, EncryptedSmall, small, words
-from ._values import count, parts, security_bits
+from ._small_array import BITS, EncryptedSmall, modulus_of, small, words
+from ._values import LARGEST, count, parts, security_bits
 
 __all__ = ["Choice", "SmallContext", "explain"]
 
@@ -66,12 +66,14 @@ def explain(
     """What a function of encrypted bits and small integers would take, and by which way, without keys.
 
     `function` is called once with stand-ins of its inputs, each given as an array, of which shape and type
-    alone matter. `modulus` and `largest` are what `SmallContext.encrypt` would be given for integers.
-    `bootstrap` names the set, or "auto" takes the one whose tables take least of those that have room for
-    the computation. What would be refused there is refused here, with the same words.
+    alone matter. `modulus` and `largest` are what `SmallContext.encrypt` would be given for integers; of
+    booleans the modulus is the same if it is a multiple of 4, else 4. `bootstrap` names the set, or "auto"
+    takes the one whose tables take least of those that have room for the computation, and then wants the
+    modulus of integers. What would be refused there is refused here, with the same words.
 
-    Raises `PlanError` for a function that returns no array that it computed, or that no set has room for,
-    `PrecisionError` where errors leave no room, `ShapeError` for shapes that do not go together.
+    Raises `InputError` for integers without a modulus where no set is named, `PlanError` for a function that
+    returns no array that it computed, or that no set has room for, `PrecisionError` where errors leave no
+    room, `ShapeError` for shapes that do not go together.
 
     >>> few, many = np.zeros(10, bool), np.zeros(30_000, bool)
     >>> sd.explain(lambda a, b: a & ~b, a=few, b=few).by_tables
@@ -81,11 +83,18 @@ def explain(
     TFHE: at least 30000 gates, about 78.30 s of a Zen 4 core
     take tables: they take less from some 262 values a layer on
     """
+    integers = [key for key, given in inputs.items() if small(given).dtype.kind != "b"]
+    if bootstrap == "auto" and modulus is None and integers:
+        raise InputError(
+            f"say what the integers of {integers[0]} are modulo, modulus=16 for example: sets differ in it"
+        )
     found: list[Choice] = []
     refused: PlanError | PrecisionError | None = None
     for name in TABLE_SETS if bootstrap == "auto" else [bootstrap]:
         try:
-            found.append(_forecast(name, _core.SmallSet(name, 128), function, (modulus, largest), inputs))
+            known = _core.SmallSet(name, 128)
+            place = known, _core.SmallServer.keyless(known)
+            found.append(_forecast(name, place, function, (modulus, largest), inputs))
         except (PlanError, PrecisionError) as error:
             # The largest set says what is missing there too.
             refused = error
@@ -96,17 +105,20 @@ def explain(
 
 def _forecast(
     name: str,
-    known: _core.SmallSet,
+    place: tuple[_core.SmallSet, _core.SmallServer],
     function: Callable[..., Any],
     numbers: tuple[int | None, int | None],
     inputs: Mapping[str, Any],
 ) -> Choice:
-    server = _core.SmallServer.keyless(known)
+    known, server = place
     operands = {}
     for key, given in inputs.items():
         values = small(given)
-        bits = values.dtype.kind == "b"
-        core = server.forecast(values.size, *_numbers(known, numbers, bits), bits)
+        bits, modulus = values.dtype.kind == "b", numbers[0]
+        if bits and modulus is not None and modulus_of(modulus) % BITS:
+            # It is that of the integers beside them.
+            modulus = None
+        core = server.forecast(values.size, *_numbers(known, (modulus, numbers[1]), bits), bits)
         operands[key] = EncryptedSmall(core, values.shape, server)
     results = parts(function(**operands))
     if not results or not all(isinstance(result, EncryptedSmall) for result in results):
@@ -116,7 +128,7 @@ def _forecast(
 
 def _numbers(known: _core.SmallSet, given: tuple[int | None, int | None], bits: bool) -> tuple[int, int]:
     """Modulus and largest value: what is given, or what the set and the type have."""
-    modulus = (BITS if bits else known.largest_modulus) if given[0] is None else count(given[0], "modulus")
+    modulus = (BITS if bits else known.largest_modulus) if given[0] is None else modulus_of(given[0])
     if bits:
         return modulus, 1
     return modulus, modulus - 1 if given[1] is None else count(given[1], "largest")
@@ -149,8 +161,10 @@ class SmallContext(ContextBase):
             shifts = [operator.index(by) for by in rolls]
         except TypeError:
             raise InputError(f"rolls are whole numbers, [1, -1] for example, not {rolls!r}") from None
+        if any(abs(by) > LARGEST for by in shifts):
+            raise InputError(f"rolls are from {-LARGEST} to {LARGEST}, not {rolls!r}")
         self._set = _core.SmallSet(bootstrap, security_bits(security))
-        require(self._set.memory, f"set {bootstrap}", "take a smaller set")
+        require(self._set.memory(shifts), f"set {bootstrap}", "take a smaller set")
         with progress("making keys"):
             self._core = _core.SmallContext(self._set, shifts, threads)
         self._server = self._core.server()
@@ -185,10 +199,12 @@ class SmallContext(ContextBase):
         t, most = _numbers(self._set, (modulus, largest), bits)
         wrong = np.argwhere((values < 0) | (values > most))
         if len(wrong):
-            raise InputError(
-                f"the element at {tuple(wrong[0].tolist())} is not from 0 to {most}; reduce it % {t}, or "
-                "take a larger modulus, up to the set's"
+            other = (
+                f"say a larger largest=, up to {t - 1}"
+                if most < t - 1
+                else f"reduce it % {t}, or take a larger modulus, up to the set's"
             )
+            raise InputError(f"the element at {tuple(wrong[0].tolist())} is not from 0 to {most}; {other}")
         ciphertexts = -(-values.size // self.slots)
         require(ciphertexts * self._set.ciphertext_bytes, "to encrypt this array", "encrypt it in parts")
         return EncryptedSmall(self._core.encrypt(words(values), t, most, bits), values.shape, self._server)
@@ -223,9 +239,11 @@ class SmallContext(ContextBase):
     ) -> Choice:
         """What a function would take in this context, and whether `sudare.bits` takes less.
 
-        Takes and raises what `sudare.explain` does, for this context's set.
+        Takes and raises what `sudare.explain` does, for this context's set, and `MissingKeyError` for a shift
+        that this context has no key for.
         """
-        return _forecast(self._bootstrap, self._set, function, (modulus, largest), inputs)
+        place = self._set, self._server
+        return _forecast(self._bootstrap, place, function, (modulus, largest), inputs)
 
     def __repr__(self) -> str:
         return self._described(

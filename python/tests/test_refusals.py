@@ -85,6 +85,17 @@ def test_what_would_show_values(opaque: dict[str, Any], name: str) -> None:
             {**SHOWN, **COMPARED}[name](x)
 
 
+def test_no_matrix_products_of_small_integers(opaque: dict[str, Any]) -> None:
+    x = opaque["EncryptedSmall"]
+    products: list[Callable[[], Any]] = [
+        *(lambda: x @ x, lambda: x @ [1, 1], lambda: [[0, 1], [1, 0]] @ x, lambda: x @ 3),
+        *(lambda: np.vecdot(x, x), lambda: np.vecmat(x, np.eye(2)), lambda: np.matvec(np.eye(2), x)),
+    ]
+    for product in products:
+        with pytest.raises(sd.UnsupportedError, match="small integers"):
+            product()
+
+
 def test_none_is_a_key(opaque: dict[str, Any]) -> None:
     for x in opaque.values():
         with pytest.raises(TypeError, match="unhashable"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,12 @@ OF_ONE: list[Callable[[Any], Any]] = [
     lambda x: x.astype(bool),
     lambda x: np.isnan(x),
     lambda x: np.where(True, x, x) if isinstance(x, np.ndarray) else x,
+    lambda x: np.clip(x, min=2, max=12),
+    lambda x: np.isin(x, np.array([None, 3])),
+    lambda x: x == Fraction(3),
+    lambda x: x < 10**400,
+    lambda x: np.maximum(x, np.uint8(9)),
+    lambda x: x & np.uint8(6),
 ]
 
 
@@ -68,6 +75,97 @@ def test_functions_of_one_array_and_numbers(ctx: sd.SmallContext, f: Callable[[A
     for x, y in pairs:
         assert x.dtype == (np.bool_ if y.dtype == np.bool_ else np.uint8)
         assert (x == (y if y.dtype == np.bool_ else y % 16)).all()
+
+
+#: Numbers that no 64 bits hold, or no float exactly.
+LARGE: list[Callable[[Any], Any]] = [
+    lambda x: x**20,
+    lambda x: x**249,
+    lambda x: 2**x,
+    lambda x: x**x,
+    lambda x: x << 62,
+    lambda x: x << x,
+    lambda x: x * 2**40 * 3,
+    lambda x: x * (2**63 - 1),
+    lambda x: 2**70 - x,
+    lambda x: x + (2**63 - 1),
+]
+
+
+@pytest.mark.parametrize("f", LARGE)
+@pytest.mark.parametrize("modulus", [7, 10, 200, 256])
+def test_large_numbers_are_exact(f: Callable[[Any], Any], modulus: int) -> None:
+    """A table is that of Python's integers, which do not wrap around."""
+    ctx = made("W16")
+    a = np.arange(min(modulus, 100))
+    found = ctx.decrypt(f(ctx.encrypt(a, modulus=modulus)))
+    assert found.tolist() == [f(v) % modulus for v in a.tolist()]
+
+
+def test_powers_by_a_plain_array() -> None:
+    ctx = made("W16")
+    a = np.arange(100)
+    found = ctx.decrypt(ctx.encrypt(a, modulus=101) ** np.full(100, 20))
+    assert found.tolist() == [pow(v, 20, 101) for v in a.tolist()]
+    # NumPy's type of results is narrower than the modulus.
+    x = ctx.encrypt(a)
+    assert (ctx.decrypt(np.bitwise_count(x)) == np.bitwise_count(a)).all()
+    assert (ctx.decrypt(x + np.full(100, 200, np.uint8)) == (a + 200) % 256).all()
+    assert (ctx.decrypt(x - np.full(100, 2**64 - 1, np.uint64)) == (a + 1) % 256).all()
+    y = ctx.encrypt(a, modulus=200)
+    assert (ctx.decrypt(y + np.full(100, -100, np.int8)) == (a + 100) % 200).all()
+
+
+REFUSED: list[Callable[[Any], Any]] = [
+    *(lambda x: x @ np.ones((6, 2), int), lambda x: np.ones((2, 2), int) @ x, lambda x: x @ x.reshape(6, 2)),
+    *(lambda x: x @ 3, lambda x: np.inner(x, x), lambda x: np.tensordot(x, np.ones((6, 2), int), 1)),
+    *(lambda x: np.linalg.multi_dot([x, np.ones((6, 6), int), np.ones(6, int)]), lambda x: x @ (x > 3)),
+    *(lambda x: np.vecdot(x, x), lambda x: np.matvec(x, np.ones(6, int)), lambda x: (x > 3) @ (x > 3)),
+    *(
+        lambda x: x**35.0,
+        lambda x: x + 1e17,
+        lambda x: x + 0.5,
+        lambda x: x * 1e300,
+        lambda x: x / 2,
+        lambda x: x + np.inf,
+    ),
+    *(lambda x: x**-1, lambda x: x << -1, lambda x: x + Fraction(1, 2), lambda x: np.minimum(x, 2**70)),
+    *(lambda x: divmod(x > 3, x < 2), lambda x: np.clip(x, 2, 12, out=np.zeros((2, 6), int))),
+    *(lambda x: np.clip(x, 2, 12, where=False), lambda x: np.clip(x, 2, 12, dtype=float)),
+]
+
+
+@pytest.mark.parametrize("f", REFUSED)
+@pytest.mark.filterwarnings("error")
+def test_refused_not_computed_wrongly(ctx: sd.SmallContext, f: Callable[[Any], Any]) -> None:
+    x = ctx.encrypt(np.arange(12).reshape(2, 6) % 5, largest=4)
+    with pytest.raises(sd.UnsupportedError, match=r"sudare\.|decrypt|leave"):
+        f(x)
+
+
+def test_plain_operands_of_any_shape(ctx: sd.SmallContext) -> None:
+    a = np.arange(12).reshape(4, 3)
+    x = ctx.encrypt(a, largest=11)
+    for plain in (np.array([1, 2, 3]), np.array([[1], [2], [3], [4]]), np.array([[4]])):
+        assert (ctx.decrypt(x - plain) == (a - plain) % 16).all()
+        assert (ctx.decrypt(plain - x) == (plain - a) % 16).all()
+        assert (ctx.decrypt(plain == x) == (plain == a)).all()
+    with pytest.raises(sd.ShapeError):
+        _ = x + np.ones(4, int)
+    for shape in ((5, 3), (4,), 2.5, (-1, 3)):
+        with pytest.raises(sd.ShapeError):
+            np.broadcast_to(x, shape)  # type: ignore[arg-type]
+
+
+def test_names_of_the_package(ctx: sd.SmallContext, gates: sd.SmallContext) -> None:
+    x, y = ctx.encrypt(LOW, largest=7), ctx.encrypt(FEW, largest=7)
+    assert (ctx.decrypt(sd.maximum(x, y)) == np.maximum(LOW, FEW)).all()
+    assert (ctx.decrypt(sd.minimum(5, y)) == np.minimum(5, FEW)).all()
+    a, b = gates.encrypt([True, True, False]), gates.encrypt([True, False, False])
+    assert gates.decrypt(sd.maximum(a, b)).tolist() == [True, True, False]
+    assert gates.decrypt(sd.minimum(a, b)).tolist() == [True, False, False]
+    with pytest.raises(sd.UnsupportedError, match=r"sudare\.table"):
+        sd.where(x < y, x, y)
 
 
 OF_TWO: list[Callable[[Any, Any], Any]] = [
@@ -156,18 +254,29 @@ def test_tables(ctx: sd.SmallContext, gates: sd.SmallContext) -> None:
     assert quick.decrypt(sd.table(quick.encrypt([True, False]), [True, False])).tolist() == [False, True]
     assert sd.table(np.array([[1, 2]]), lambda v: v + 1).tolist() == [[2, 3]]
     assert sd.table([1, 0], [5, 6]).tolist() == [6, 5]
+    double, odd = sd.table([1, 2], [lambda v: 2 * v, lambda v: v % 2 == 1])
+    assert (double.tolist(), odd.tolist()) == ([2, 4], [True, False])
 
 
 def test_what_a_table_refuses(ctx: sd.SmallContext) -> None:
     x = ctx.encrypt(A)
-    with pytest.raises(sd.ShapeError, match="one for each"):
-        sd.table(x, [1, 2, 3])
+    for values in ([1, 2, 3], [5], [], [0] * 1025, np.zeros((16, 1), int), np.zeros((4, 4), int), 3):
+        with pytest.raises(sd.ShapeError, match="one for each"):
+            sd.table(x, values)
     with pytest.raises(sd.ShapeError):
         sd.table(x > 3, range(16))
+    for modulus in (0, 1):
+        with pytest.raises(sd.InputError, match="from 2 on"):
+            sd.table(x, lambda v: 0, modulus=modulus)
+        with pytest.raises(sd.InputError, match="from 2 on"):
+            ctx.encrypt([0], modulus=modulus)
     for wrong in (lambda v: v - 1, lambda v: v + 1, [*range(15), 99]):
         with pytest.raises(sd.InputError, match="from 0 to 15"):
             sd.table(x, wrong)
-    for none in (float("nan"), 0.5, float("inf"), "a", None):
+    for wrong in (lambda v: v + 10**400, lambda v: Fraction(99)):
+        with pytest.raises(sd.InputError, match="from 0 to 15"):
+            sd.table(x, wrong)
+    for none in (float("nan"), 0.5, float("inf"), "a", None, Fraction(10**30 + 1, 10**30)):
         with pytest.raises(sd.InputError, match="value 3 is no integer"):
             sd.table(x, lambda v, none=none: none if v == 3 else v)
     with pytest.raises(sd.PlanError, match="larger tables"):
@@ -176,6 +285,17 @@ def test_what_a_table_refuses(ctx: sd.SmallContext) -> None:
         sd.table(x, x)
     with pytest.raises(sd.InputError, match="modulus"):
         sd.table([1], lambda v: v, modulus=5)
+    with pytest.raises(sd.InputError, match="modulus"):
+        sd.table((2, 2), modulus=5)  # type: ignore[call-overload]
+    for extra in ({"max_abs": 3}, {"max_abs": [1.0]}, {"security": 192}):
+        with pytest.raises(sd.InputError, match="max_abs"):
+            sd.table(x, lambda v: v, **extra)
+    # Plain x is refused as encrypted x is.
+    for place in (-1, 2, 2**70):
+        with pytest.raises((sd.InputError, sd.UnsupportedError)):
+            sd.table([1, place], [5, 6])
+    with pytest.raises(sd.ShapeError):
+        sd.table([1, 0], [[5, 6], [7, 8]])
     real = sd.context(depth=1, tile=4, security="insecure").encrypt([1.0])
     with pytest.raises(sd.UnsupportedError):
         sd.table(real, lambda v: v)
@@ -234,7 +354,7 @@ def test_what_a_context_refuses(ctx: sd.SmallContext, monkeypatch: pytest.Monkey
     for wrong in ([3, 16], [-1, 0]):
         with pytest.raises(sd.InputError, match="from 0 to 15"):
             ctx.encrypt(wrong)
-    with pytest.raises(sd.InputError, match=r"\(0, 1\) is not from 0 to 4"):
+    with pytest.raises(sd.InputError, match=r"\(0, 1\) is not from 0 to 4; say a larger largest=, up to 15"):
         ctx.encrypt([[1, 5]], largest=4)
     with pytest.raises(sd.PlanError, match="a set for larger tables"):
         ctx.encrypt([3], modulus=200)
@@ -258,9 +378,12 @@ def test_what_a_context_refuses(ctx: sd.SmallContext, monkeypatch: pytest.Monkey
         _ = x + ctx.encrypt([3], modulus=8)
     with pytest.raises(sd.UnsupportedError, match="pickle"):
         pickle.dumps(ctx)
-    with pytest.raises(sd.PrecisionError):
-        doubled(x, 40)
-    with pytest.raises(sd.UnsupportedError, match="rolls as its settings"):
+    for twice in (lambda: doubled(x, 40), lambda: ctx.explain(lambda x: doubled(x, 40), x=A)):
+        with pytest.raises(sd.PrecisionError, match=r"table|addition"):
+            twice()
+    with pytest.raises(sd.InputError, match="rolls"):
+        made("S15", rolls=[2**70])
+    with pytest.raises(sd.UnsupportedError, match=r"rolls as its settings.*a table is its refresh"):
         sd.context(3, bootstrap="S15")
     with pytest.raises(sd.UnsupportedError, match="rolls"):
         sd.context(3, rolls=[1])  # type: ignore[call-overload]
@@ -343,11 +466,21 @@ def test_tables_or_tfhe() -> None:
     with pytest.raises(sd.PlanError, match="larger tables"):
         sd.explain(lambda x: x < 3, x=digits, modulus=300)
     with pytest.raises(sd.PlanError, match="return"):
-        sd.explain(lambda x: 3, x=digits)
-    nothing = sd.explain(lambda x: x + 3, x=digits)
+        sd.explain(lambda x: 3, x=digits, modulus=16)
+    with pytest.raises(sd.InputError, match="modulus=16"):
+        sd.explain(lambda x: x == 9, x=digits)
+    assert sd.explain(lambda x: x == 9, x=digits, modulus=16).bootstraps == 1
+    # Booleans beside integers modulo 10 have their own modulus; what is counted has what is said.
+    mixed = sd.explain(lambda a, b, x: (a & b, x < 3), a=few, b=few, x=digits, modulus=10)
+    assert mixed.bootstraps == 2
+    board = np.zeros(64, bool)
+    assert sd.explain(lambda cells: life(cells, 8), cells=board, modulus=16).bootstraps == 1
+    nothing = sd.explain(lambda x: x + 3, x=digits, modulus=16)
     assert nothing.pays_from is None
     assert "no bootstrap" in str(nothing)
     ctx = made("S15")
+    with pytest.raises(sd.MissingKeyError, match=r"rolls=\[1\]"):
+        ctx.explain(lambda x: np.roll(x, 1), x=np.zeros(8, bool))
     assert "take TFHE" in str(ctx.explain(lambda x: x // 3, x=digits))
     with pytest.raises(sd.PlanError, match="larger tables"):
         ctx.explain(lambda x: x // 3, modulus=20, x=digits)

@@ -38,10 +38,9 @@ impl SmallSet {
         self.0.slots()
     }
 
-    /// Bytes of keys, of what is prepared, and of a bootstrap's work.
-    #[getter]
-    fn memory(&self) -> Result<u64> {
-        Ok(self.0.memory()?)
+    /// Bytes of keys, those for shifts too, of what is prepared, and of a bootstrap's work.
+    fn memory(&self, rolls: Vec<i64>) -> Result<u64> {
+        Ok(self.0.memory(&rolls)?)
     }
 
     /// Bytes of a ciphertext.

@@ -5,7 +5,7 @@
 //! two up to N/2 has that period in each half of the slots, so that a rotation of slots shifts it in a circle, and an operand of one element
 //! is one of any length.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use sudare_he::discrete::{
 use sudare_methods::MatrixError;
 use sudare_ring::Threads;
 use sudare_ring::wipe::Wiped;
-use sudare_rlwe::keys::{KeyGenerator, SecretKey};
+use sudare_rlwe::keys::{KeyGenerator, KeySwitchKey, SecretKey};
 use sudare_rlwe::security::Security;
 use sudare_rlwe::{KeyId, RlweError};
 
@@ -70,12 +70,20 @@ impl SmallSet {
         self.params.params().degree()
     }
 
-    /// Bytes of keys, of what is prepared, and of a bootstrap's work.
+    /// Bytes of keys, those for shifts by `rolls` too, of what is prepared, and of a bootstrap's work.
     ///
     /// # Errors
     /// None for a set that was made.
-    pub fn memory(&self) -> Result<u64, MatrixError> {
-        Ok(self.params.key_bytes()? + self.params.diagonal_bytes()? + self.params.working_bytes(1)?)
+    pub fn memory(&self, rolls: &[i64]) -> Result<u64, MatrixError> {
+        let key = KeySwitchKey::bytes_at(&self.params.params().literal().rlwe, self.params.input_level());
+        let shifts = (self.steps(rolls).len() * key) as u64;
+        Ok(self.params.key_bytes()? + shifts + self.params.diagonal_bytes()? + self.params.working_bytes(1)?)
+    }
+
+    /// The rotations to the left, from 1 to N/2 − 1, that shifts take: each once, and none for what moves nothing.
+    fn steps(&self, rolls: &[i64]) -> BTreeSet<usize> {
+        let half = (self.slots() / 2) as i64;
+        rolls.iter().map(|k| (k % half).wrapping_neg().rem_euclid(half) as usize).filter(|steps| *steps > 0).collect()
     }
 
     /// Bytes of a ciphertext.
@@ -166,8 +174,8 @@ struct Inner {
     set: SmallSet,
     /// Without keys there are forecasts alone.
     evaluator: Option<Evaluator>,
-    /// Rotations to the left that there are keys for, from 0 to N/2 − 1.
-    steps: Vec<usize>,
+    /// Rotations to the left that there are keys for, from 1 to N/2 − 1.
+    steps: BTreeSet<usize>,
     threads: Arc<Threads>,
     /// Bootstraps of forecasts so far.
     layers: AtomicUsize,
@@ -183,7 +191,7 @@ impl SmallServer {
         Self(Arc::new(Inner {
             set,
             evaluator: None,
-            steps: Vec::new(),
+            steps: BTreeSet::new(),
             threads: Arc::new(Threads::new(1)),
             layers: AtomicUsize::new(0),
         }))
@@ -201,7 +209,7 @@ impl SmallServer {
 
     /// Bytes of its keys, and of what is prepared.
     pub fn bytes(&self) -> usize {
-        self.0.evaluator.as_ref().map_or(0, |e| e.bootstrapper().bytes())
+        self.0.evaluator.as_ref().map_or(0, Evaluator::bytes)
     }
 
     fn params(&self) -> &BootstrapParams {
@@ -215,14 +223,16 @@ impl SmallServer {
         }
     }
 
-    /// The forecast of an encrypted array: bits, or integers up to `most`.
+    /// The forecast of an encrypted array: bits, or integers up to `most`. Without keys it foresees any shift, with keys those
+    /// that there are.
     ///
     /// # Errors
-    /// [`MatrixError::He`] for a modulus that the set has no room for, or integers that it does not hold.
+    /// [`MatrixError::He`] for a modulus that the set has no room for, or integers that it does not hold; [`MatrixError::NoPlan`] for no
+    /// elements.
     pub fn forecast(&self, len: usize, (modulus, most): (u64, u64), bits: bool) -> Result<SmallArray, MatrixError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let known = Forecast::fresh(self.params(), modulus, (0, most))?;
-        Ok(SmallArray { len, bits, held: Held::Foreseen(known, BTreeMap::new()) })
+        made(len, bits, Held::Foreseen(known, BTreeMap::new()))
     }
 
     /// An array that everybody knows, beside an encrypted one or a forecast.
@@ -238,25 +248,27 @@ impl SmallServer {
         like: &SmallArray,
     ) -> Result<SmallArray, MatrixError> {
         if matches!(like.held, Held::Foreseen(..)) {
-            let most = values.iter().copied().max().unwrap_or(0);
-            return self.forecast(values.len(), (modulus, most), bits);
+            let all = || values.iter().map(|x| i64::try_from(*x).unwrap_or(i64::MAX));
+            let range = (all().min().unwrap_or(0), all().max().unwrap_or(0));
+            let known = Forecast::public(self.params(), modulus, range)?;
+            return made(values.len(), bits, Held::Foreseen(known, BTreeMap::new()));
         }
         let evaluator = self.evaluator()?;
         let one = |chunk: Vec<u64>| evaluator.public(&chunk, modulus);
         let held = self.0.threads.run(|| filled(values, self.set().slots()).map(one).collect::<Result<Vec<_>, _>>())?;
-        made(values.len(), bits, held)
+        made(values.len(), bits, Held::Values(held))
     }
 
     /// The same elements again and again, to a length that is a multiple of theirs. It costs nothing.
     ///
     /// # Errors
-    /// [`MatrixError::NoPlan`] unless its own length is a power of two up to N.
+    /// [`MatrixError::NoPlan`] unless its own length is a power of two up to N, and for no elements.
     pub fn repeated(&self, a: &SmallArray, len: usize) -> Result<SmallArray, MatrixError> {
         let slots = self.set().slots();
         if len == a.len {
             return Ok(a.clone());
         }
-        if !(a.len.is_power_of_two() && a.len <= slots && len.is_multiple_of(a.len)) {
+        if !(a.len.is_power_of_two() && a.len <= slots && len > 0 && len.is_multiple_of(a.len)) {
             return no_plan(format!(
                 "{} encrypted elements beside {len} others; what is repeated has a power of two of elements, up to {slots}: repeat it before it is encrypted",
                 a.len
@@ -355,7 +367,7 @@ impl SmallServer {
                 let (evaluator, inputs) = (self.evaluator()?, values.iter().collect::<Vec<_>>());
                 let found = self.0.threads.run(|| evaluator.tables_many(&inputs, &functions, Form::Packed))?;
                 let of = |(i, (_, bits)): (usize, &(Table, bool))| {
-                    made(a.len, *bits, found.iter().filter_map(|all| all.get(i).cloned()).collect())
+                    made(a.len, *bits, Held::Values(found.iter().filter_map(|all| all.get(i).cloned()).collect()))
                 };
                 tables.iter().enumerate().map(of).collect()
             }
@@ -420,9 +432,9 @@ impl SmallServer {
         if wanted == 0 {
             return Ok(a.clone());
         }
-        let steps = match &a.held {
-            Held::Foreseen(..) => Some(wanted),
-            Held::Values(_) => self.0.steps.iter().copied().find(|steps| steps % a.len == wanted),
+        let steps = match &self.0.evaluator {
+            None => Some(wanted),
+            Some(_) => self.0.steps.iter().copied().find(|steps| steps % a.len == wanted),
         };
         let Some(steps) = steps else {
             let element = self.params().params().rotation_element(wanted as i64);
@@ -458,12 +470,12 @@ fn filled(values: &[u64], slots: usize) -> impl Iterator<Item = Vec<u64>> {
     values.chunks(slots).map(move |chunk| chunk.iter().copied().cycle().take(slots).collect())
 }
 
-/// An array of ciphertexts.
-fn made(len: usize, bits: bool, values: Vec<Discrete>) -> Result<SmallArray, MatrixError> {
-    if values.is_empty() {
+/// An array of ciphertexts, or the forecast of one.
+fn made(len: usize, bits: bool, held: Held) -> Result<SmallArray, MatrixError> {
+    if len == 0 {
         return no_plan("an array without elements; give it one");
     }
-    Ok(SmallArray { len, bits, held: Held::Values(values) })
+    Ok(SmallArray { len, bits, held })
 }
 
 /// Encrypts and decrypts arrays of bits and small integers, and has a server that computes with them, exactly and to any depth. Holds
@@ -501,13 +513,12 @@ impl SmallContext {
     pub fn new(set: SmallSet, rolls: &[i64], threads: usize) -> Result<Self, MatrixError> {
         let (threads, params) = (Arc::new(Threads::new(threads)), set.params.params());
         let secret = SecretKey::generate(params)?;
-        let half = (set.slots() / 2) as i64;
-        let steps: Vec<i64> = rolls.iter().map(|k| (k % half).wrapping_neg().rem_euclid(half)).collect();
+        let steps = set.steps(rolls);
         let evaluator = threads.run(|| {
             let keys = BootstrapKeys::generate(&secret, &set.params)?;
             let evaluator = Evaluator::new(Bootstrapper::new(keys, None)?)?;
             let level = set.params.input_level();
-            let elements: Vec<_> = steps.iter().map(|steps| (params.rotation_element(*steps), level)).collect();
+            let elements: Vec<_> = steps.iter().map(|steps| (params.rotation_element(*steps as i64), level)).collect();
             match elements.as_slice() {
                 [] => Ok(evaluator),
                 elements => evaluator.with_keys(KeyGenerator::new(&secret)?.eval_keys(None, elements)?),
@@ -515,7 +526,7 @@ impl SmallContext {
         })?;
         let server = SmallServer(Arc::new(Inner {
             evaluator: Some(evaluator),
-            steps: steps.iter().map(|steps| *steps as usize).collect(),
+            steps,
             threads,
             layers: AtomicUsize::new(0),
             set,
@@ -546,7 +557,7 @@ impl SmallContext {
             encryptor.encrypt(&chunk, modulus, Form::Packed)?.within((0, most as i64))
         };
         let all = || filled(values, set.slots()).map(one).collect::<Result<Vec<_>, HeError>>();
-        made(values.len(), bits, self.server.0.threads.run(all)?)
+        made(values.len(), bits, Held::Values(self.server.0.threads.run(all)?))
     }
 
     /// Decrypts to integers from 0 to t − 1: exactly those that were computed.

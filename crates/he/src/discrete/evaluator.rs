@@ -67,6 +67,11 @@ impl Evaluator {
         &self.bootstrapper
     }
 
+    /// Bytes of its keys, those of rotations too, and of what is prepared.
+    pub fn bytes(&self) -> usize {
+        self.bootstrapper.bytes() + self.turning.as_ref().map_or(0, |ckks| ckks.keys().bytes())
+    }
+
     fn ckks(&self) -> &ckks::Evaluator {
         self.bootstrapper.evaluator()
     }

@@ -7,9 +7,7 @@ use super::value::{LARGEST, check_error, check_modulus, scale};
 use crate::circuits::bootstrapping::{BootstrapParams, Errors, TableInput, TableOutput};
 use crate::error::{HeError, parameters};
 use sudare_rlwe::RlweError;
-
-/// For errors.
-const OPERATION: &str = "a planned operation";
+use sudare_rlwe::noise::Noise;
 
 /// Packed integers modulo t, of which there are only modulus, range and errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +26,23 @@ impl Forecast {
     /// # Errors
     /// `RlweError::Parameters` for a modulus that the set has no room for, or a range that is none or goes beyond that.
     pub fn fresh(params: &BootstrapParams, modulus: u64, range: (i64, i64)) -> Result<Self, HeError> {
+        Self::encoded(params, modulus, range, Some(params.params().sketch().secret_encryption()))
+    }
+
+    /// Integers in a range, from 0 to t − 1 at most, that everybody knows, by [`Evaluator::public`](super::Evaluator::public).
+    ///
+    /// # Errors
+    /// As [`Forecast::fresh`].
+    pub fn public(params: &BootstrapParams, modulus: u64, range: (i64, i64)) -> Result<Self, HeError> {
+        Self::encoded(params, modulus, range, None)
+    }
+
+    fn encoded(
+        params: &BootstrapParams,
+        modulus: u64,
+        range: (i64, i64),
+        noise: Option<Noise>,
+    ) -> Result<Self, HeError> {
         check_modulus(params, modulus)?;
         if range.0 < 0 || range.0 > range.1 || range.1 >= modulus as i64 {
             let (low, high) = range;
@@ -35,8 +50,7 @@ impl Forecast {
                 "integers from {low} to {high} modulo {modulus}; they are from 0 to {modulus} − 1"
             )));
         }
-        let noise = params.params().sketch().secret_encryption();
-        Ok(Self { modulus, range, errors: Fresh::new(params, Some(noise), (modulus, params.input_level())).errors })
+        Ok(Self { modulus, range, errors: Fresh::new(params, noise, (modulus, params.input_level())).errors })
     }
 
     /// Sums, by [`Evaluator::add`](super::Evaluator::add).
@@ -44,7 +58,7 @@ impl Forecast {
     /// # Errors
     /// As there, but for those of keys and of the form.
     pub fn plus(self, params: &BootstrapParams, other: Self) -> Result<Self, HeError> {
-        self.sum(other)?.checked(params)
+        self.sum(other)?.checked("addition", params)
     }
 
     /// Differences, by [`Evaluator::sub`](super::Evaluator::sub).
@@ -52,7 +66,7 @@ impl Forecast {
     /// # Errors
     /// As [`Forecast::plus`].
     pub fn minus(self, params: &BootstrapParams, other: Self) -> Result<Self, HeError> {
-        self.sum(other.opposite())?.checked(params)
+        self.sum(other.opposite())?.checked("subtraction", params)
     }
 
     /// Multiples, by [`Evaluator::mul_integer`](super::Evaluator::mul_integer).
@@ -60,7 +74,7 @@ impl Forecast {
     /// # Errors
     /// As [`Forecast::plus`].
     pub fn times(self, params: &BootstrapParams, k: i64) -> Result<Self, HeError> {
-        self.multiple(self.least(k)).checked(params)
+        self.multiple(self.least(k)).checked("product with an integer", params)
     }
 
     /// Sums with an integer, by [`Evaluator::add_integer`](super::Evaluator::add_integer).
@@ -95,7 +109,7 @@ impl Forecast {
     /// As there, but for those of keys.
     pub fn rotated(self, params: &BootstrapParams) -> Result<Self, HeError> {
         let errors = rotated(params, (self.modulus, params.input_level()), self.errors);
-        Self { errors, ..self }.checked(params)
+        Self { errors, ..self }.checked("rotation of integers", params)
     }
 
     /// Gates of bits, by [`Evaluator::gate`](super::Evaluator::gate).
@@ -111,11 +125,11 @@ impl Forecast {
                 let errors = operand.errors.times((a + b).unsigned_abs() as f64);
                 return Ok(Self { range: (0, 1), errors, ..self });
             }
-            Input::Sum(table) => (self.sum(other)?, table),
-            Input::Difference(table) => (self.sum(other.opposite())?.shifted(1)?, table),
+            Input::Sum(table) => (self.plus(params, other)?, table),
+            Input::Difference(table) => (self.minus(params, other)?.shifted(1)?, table),
         };
         self.check_packed()?;
-        input.checked(params)?.modulo(params, 4)?.table(params, &Table::new(&table, self.modulus)?)
+        input.modulo(params, 4)?.table(params, &Table::new(&table, self.modulus)?)
     }
 
     /// Whether all integers are 0 or 1.
@@ -180,8 +194,8 @@ impl Forecast {
         Self { range, errors: self.errors.times(k.unsigned_abs() as f64), ..self }
     }
 
-    fn checked(self, params: &BootstrapParams) -> Result<Self, HeError> {
-        check_error(OPERATION, self.errors.bound, params.input_level())?;
+    fn checked(self, operation: &'static str, params: &BootstrapParams) -> Result<Self, HeError> {
+        check_error(operation, self.errors.bound, params.input_level())?;
         let largest = self.range.0.unsigned_abs().max(self.range.1.unsigned_abs());
         if largest >= LARGEST as u64 {
             return Err(parameters(format!(
@@ -212,7 +226,7 @@ impl Forecast {
         let [errors] = params.table_errors(input, std::slice::from_ref(&output))?[..] else {
             return Err(RlweError::Internal { what: "the errors of one table" }.into());
         };
-        check_error(OPERATION, errors.bound, level)?;
+        check_error("a table", errors.bound, level)?;
         Ok(Self { modulus, range, errors })
     }
 

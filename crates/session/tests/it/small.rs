@@ -104,10 +104,12 @@ fn a_forecast_is_the_run() {
         let three = (Table::of(16, 16, |_| 3)?, false);
         let flag = (Table::of(16, 4, |x| u64::from(x > 7))?, true);
         let found = server.tables(&sum, &[low, three, flag])?;
+        // What everybody knows has no encryption's errors, and a least value.
+        let public = server.public(&[5, 7].repeat(32), 16, false, x)?;
         let moved = server.roll(&server.sub(&found[0], &found[1])?, 1)?;
         let other = server.gate(Gate::NAND, &found[2], &server.gate(Gate::NOT, &found[2], &found[2])?)?;
         let again = server.tables(&moved, &[(Table::of(16, 16, |x| x)?, false)])?;
-        Ok(vec![sum, moved, other, again[0].clone()])
+        Ok(vec![sum, moved, other, again[0].clone(), public])
     };
     let (a, b) = (random(6, 64, 16), random(7, 64, 8));
     let [x, y] = [(&a, 15), (&b, 7)].map(|(v, most)| c.encrypt(v, (16, most), false).unwrap());
@@ -123,6 +125,11 @@ fn a_forecast_is_the_run() {
         let ratio = known.errors.bound / expected.errors.bound;
         assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
     }
+    assert_eq!(foreseen[4].known().range, (5, 7));
+    // Shifts without a key are refused where there are keys.
+    let keyed = c.server().forecast(64, (16, 15), false).unwrap();
+    assert!(c.server().roll(&keyed, 1).is_ok() && dry.roll(&u, 2).is_ok());
+    assert_eq!(c.server().roll(&keyed, 2).unwrap_err().to_string(), c.server().roll(&x, 2).unwrap_err().to_string());
     // A table counts once for all that is made of it: three layers, one of them a gate.
     let choice = dry.choice(&foreseen.iter().collect::<Vec<_>>()).unwrap();
     assert_eq!((choice.bootstraps(), choice.layers.len()), (3, 3));
@@ -133,6 +140,21 @@ fn a_forecast_is_the_run() {
     assert!(c.server().add(&x, &u).is_err() && dry.add(&x, &y).is_err());
 }
 
+/// Keys of shifts count, each once, and none is made where nothing moves.
+#[test]
+fn memory_counts_the_keys_of_shifts() {
+    let set = set(DiscreteSet::G15);
+    let half = (set.slots() / 2) as i64;
+    let [none, one, two] = [&[][..], &[1], &[1, 2]].map(|rolls| set.memory(rolls).unwrap());
+    assert!(one > none && two - one == one - none);
+    assert_eq!(set.memory(&[0, half, -half]).unwrap(), none);
+    assert_eq!(set.memory(&[1, 1, 1 + half, 0]).unwrap(), one);
+    let bytes = |rolls: &[i64]| context(DiscreteSet::G15, rolls).server().bytes();
+    assert_eq!(bytes(&[0]), bytes(&[]));
+    assert_eq!(bytes(&[1, 1]), bytes(&[1]));
+    assert_eq!((bytes(&[1]) - bytes(&[])) as u64, one - none);
+}
+
 /// The same refusals with keys and without: before any work, with a remedy.
 #[test]
 fn refusals() {
@@ -140,7 +162,16 @@ fn refusals() {
     let server = c.server();
     let x = c.encrypt(&[1, 2, 3, 4], (16, 15), false).unwrap();
     let u = server.forecast(4, (16, 15), false).unwrap();
+    let mut messages = Vec::new();
     for x in [&x, &u] {
+        let mut large = x.clone();
+        messages.push(loop {
+            match server.add(&large, &large) {
+                Ok(sum) => large = sum,
+                Err(error) => break error.to_string(),
+            }
+        });
+        assert!(server.repeated(x, 0).unwrap_err().to_string().contains("power of two"));
         let mut sum = x.clone();
         let identity = [(Table::of(16, 16, |x| x).unwrap(), false)];
         let error = loop {
@@ -160,6 +191,8 @@ fn refusals() {
         assert_eq!(server.add(x, &longer).unwrap_err().kind(), ErrorKind::Shape);
         assert!(server.repeated(&longer, 12).unwrap_err().to_string().contains("repeat it before"));
     }
+    assert_eq!(messages[0], messages[1]);
+    assert!(server.forecast(0, (16, 15), false).unwrap_err().to_string().contains("without elements"));
     assert!(matches!(c.encrypt(&[3, 8], (16, 7), false), Err(MatrixError::OutOfRange { col: 1, low: 0, high: 7, .. })));
     assert_eq!(c.encrypt(&[3], (17, 7), false).unwrap_err().kind(), ErrorKind::Parameters);
     assert_eq!(c.encrypt(&[3], (16, 16), false).unwrap_err().kind(), ErrorKind::Parameters);
