@@ -204,11 +204,11 @@ fn a_session_goes_through_a_server() {
     remote.post("study", "value-result", result).unwrap();
     let result: Encrypted = room.value("result").unwrap().unwrap();
     let asked = sudare_session::parties::Request { parties: names(&["north", "west"]), receivers: names(&["south"]) };
-    parties[0].share(&result, Some(&asked)).unwrap();
+    parties[0].share(&result, &asked).unwrap();
     assert_eq!(room.unanswered(&result).unwrap(), ["west"]);
-    let other = sudare_session::parties::Request { parties: names(&["south", "west"]), ..asked };
-    assert_eq!(parties[1].share(&result, Some(&other)).unwrap_err().kind(), ErrorKind::NotPlanned);
-    parties[2].share(&result, None).unwrap();
+    let other = sudare_session::parties::Request { parties: names(&["south", "west"]), ..asked.clone() };
+    assert_eq!(parties[1].share(&result, &other).unwrap_err().kind(), ErrorKind::NotPlanned);
+    parties[2].share(&result, &asked).unwrap();
     let expected = Matrix::from_fn(2, 3, |i, j| (a.get(i, j) + b.get(i, j)).powi(2)).unwrap();
     close(&parties[1].combine(&result).unwrap().reals().unwrap()[0], &expected, plan.summary().predicted_error);
     // A copy of the room is a folder with which a session goes on as well.
