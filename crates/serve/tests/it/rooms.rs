@@ -94,6 +94,31 @@ fn messages_stay_as_they_were_sent() {
     server.stop();
 }
 
+/// Whoever sends what another sends at the same time has it there afterwards, also where a server ended before it took the bytes in.
+#[test]
+fn the_same_message_of_several_clients_is_taken_in() {
+    let (folder, tenants) = (tempfile::tempdir().unwrap(), Tenants::new());
+    let settings = Settings::new(folder.path());
+    let messages: Vec<Vec<u8>> = (1..9).map(|i| vec![i; 1 << 20]).collect();
+    Running::start(&settings, &tenants).stop();
+    for bytes in &messages {
+        std::fs::write(folder.path().join("one/parts").join(Digest::of(bytes).to_string()), bytes).unwrap();
+    }
+    let server = Running::start(&settings, &tenants);
+    let room = RemoteRoom::new(server.remote(&tenants.one), "study");
+    for (i, bytes) in messages.iter().enumerate() {
+        let name = format!("ask-{i}");
+        std::thread::scope(|scope| {
+            let posts: Vec<_> = (0..4).map(|_| scope.spawn(|| room.post(&name, bytes))).collect();
+            posts.into_iter().for_each(|post| assert!(post.join().unwrap().unwrap(), "{name}"));
+        });
+        assert!(room.get(&name, 1 << 20).unwrap() == *bytes, "{name}");
+    }
+    // Nothing is left of what was begun anew.
+    assert!(std::fs::read_dir(folder.path().join("one/parts")).unwrap().next().is_none());
+    server.stop();
+}
+
 /// What a message takes is its tenant's, and what is removed is free again.
 #[test]
 fn messages_count_in_their_tenants_share() {
