@@ -239,7 +239,7 @@ impl Session<'_> {
         put(self.line("evaluate under one key", single, 0, Ok(())))?;
         let active = &self.names[..threshold];
         let asked = Request { parties: active.to_vec(), receivers: vec![self.names[0].clone()] };
-        let clocks = self.each(active, |name| Ok(self.open(name)?.share(&result, Some(&asked)).map(drop)?))?;
+        let clocks = self.each(active, |name| Ok(self.open(name)?.share(&result, &asked)?))?;
         put(self.line("share of a decryption", clocks, self.bytes(&["share-"])? / threshold as u64, Ok(())))?;
         let receiver = self.open(&self.names[0])?;
         let mut shown = None;

@@ -78,7 +78,7 @@ class Parties:
     def public(self, *, threads: int = 0) -> PublicClient:
         """Encrypts under the common key: for a party's own data, and for others by `save`.
 
-        Raises `ShapeError` that numbers the parties whose shares are missing.
+        Raises `ShapeError` that names the parties whose shares are missing.
         """
         return PublicClient(self._plan, self._room.public_bytes(), threads=threads)
 
@@ -128,8 +128,8 @@ def combine(room: PathLike | RemoteRoom, *, threads: int = 0) -> Server:
     Of a folder it computes here, on `threads` threads. Of a server's room it computes there, a
     `RemoteServer`, with keys that the server adds: no message of a party travels again.
 
-    Raises `ShapeError` that numbers the parties whose messages are missing, and `FormatError` or
-    `KeyMismatchError` that numbers one whose message is damaged or belongs elsewhere.
+    Raises `ShapeError` that names the parties whose messages are missing, and `FormatError` or
+    `KeyMismatchError` that names one whose message is damaged or belongs elsewhere.
     """
     seen = Parties(room)
     if isinstance(room, RemoteRoom):
@@ -142,12 +142,12 @@ class Party(Parties):
     """One of the parties that hold a key together, or a receiver of what they decrypt.
 
     `room` is what `Parties.begin` made: a folder, or a server's room. `name` is one of the names there, or
-    another to receive results. `home` is a folder that nobody else reads: it has the party's secret and its
-    ledger of answers. Keep it out of backups: who goes back to an older ledger may answer twice. A process
-    can end at any time; the same call goes on from there. One process at a time has a party.
+    another to receive results. `home` is a folder that no other user reaches: it has the party's secret and
+    its ledger of answers. Keep it out of backups: who goes back to an older ledger may answer twice. A
+    process can end at any time; the same call goes on from there. One process at a time has a party.
 
-    Raises `SudareError` where the name is taken or another process has it, `FormatError` for a party whose
-    ledger or secret is gone.
+    Raises `SudareError` where the name is taken, another process has it, or other users reach its folder,
+    `FormatError` for a party whose ledger or secret is gone.
     """
 
     def __init__(self, room: PathLike | RemoteRoom, name: str, home: PathLike, *, threads: int = 0) -> None:
@@ -175,34 +175,46 @@ class Party(Parties):
         Call it until nothing is: three times at most, if all others do. A call that has nothing to do changes
         nothing.
 
-        Raises `FormatError` or `KeyMismatchError` that numbers a party whose message is damaged or foreign.
+        Raises `FormatError` or `KeyMismatchError` that names a party whose message is damaged or foreign.
         """
         with progress("making keys of several parties"):
             self._core.round()
         return self.missing
 
     def share(
-        self, x: Encrypted, parties: Sequence[str] | None = None, to: Sequence[str] | None = None
+        self,
+        x: Encrypted,
+        parties: Sequence[str] | None = None,
+        to: Sequence[str] | None = None,
+        *,
+        agree: bool = False,
     ) -> tuple[list[str], list[str]]:
         """Answer for a result: `parties` decrypt it, as many as the threshold, and the names in `to` read it.
 
-        The first who asks fixes both; without them this party agrees to what was asked, which is returned.
-        A ciphertext is answered once: asked again, the answer is the same bytes, and asked for others it is
-        refused. Each answer counts as a release of the plan.
+        The first who asks fixes both, and the others name the same, in any order. Or they look at
+        `request(x)` and agree to it, whoever is named, by `agree=True`. What was answered is returned. A
+        refusal leaves no request. A ciphertext is answered once: asked again, the answer is the same bytes,
+        and asked for others it is refused. Each answer counts as a release of the plan.
 
         Raises `PlanError` where nothing was asked, or something else, and before a receiver has joined;
-        `ReleaseError` for another answer than before and where no release is left.
+        `UnsupportedError` where neither names are given nor `agree`; `KeyMismatchError` where this party is
+        none of `parties`; `ReleaseError` for another answer than before and where no release is left.
         """
         if (parties is None) != (to is None):
             raise UnsupportedError("say who decrypts and for whom, both, or neither")
+        if agree and parties is not None:
+            raise UnsupportedError("say who decrypts and for whom, or agree to what was asked, and not both")
         asked = None if parties is None or to is None else (list(parties), list(to))
+        if asked is None and not agree and (found := self.request(x)):
+            by, readers = (", ".join(names) for names in found)
+            raise UnsupportedError(f"{by} were asked to decrypt it for {readers}; name them, or agree=True")
         with clock("a share of a decryption"):
             return self._core.share(_only(x), asked)
 
     def combine(self, x: Encrypted) -> NDArray[Any]:
         """The result, where it was decrypted for this name. It is within `plan.error`; integers are exact.
 
-        Raises `ShapeError` that numbers the parties whose shares are missing, `PlanError` where nobody was
+        Raises `ShapeError` that names the parties whose shares are missing, `PlanError` where nobody was
         asked to decrypt it for this name.
         """
         shown, largest = self._core.combine(_only(x)), self.plan._core.largest_integer

@@ -154,7 +154,11 @@ impl Member {
         asked: Option<(Vec<String>, Vec<String>)>,
     ) -> Result<(Vec<String>, Vec<String>)> {
         let asked = asked.map(|(parties, receivers)| Request { parties, receivers });
-        let found = self.with(py, |own| Ok(own.share(&value.0, asked.as_ref())?))?;
+        let found = self.with(py, |own| {
+            let request = asked.map_or_else(|| own.room().asked(&value.0), Ok)?;
+            own.share(&value.0, &request)?;
+            Ok(request)
+        })?;
         Ok((found.parties, found.receivers))
     }
 

@@ -449,9 +449,8 @@ impl Remote {
                 Ok(()) => return Ok(digest),
                 Err(offset) => offset,
             };
-            // What arrived whole and was not taken in is sent again.
-            if here >= total && here > 0 {
-                self.delete_object(digest)?;
+            // What arrived whole and was not taken in is sent again, unless another takes it in meanwhile.
+            if here >= total {
                 here = 0;
             }
             loop {

@@ -182,19 +182,25 @@ impl Objects {
             return Err(Problem::new(ErrorKind::TooLarge, words));
         }
         let mut accounts = self.accounts();
-        let here = match self.length(tenant, digest) {
+        let mut here = match self.length(tenant, digest) {
             Ok(_) => return Ok(Admission::Present),
             Err(part) => part,
         };
-        if piece.start != here {
-            let words = format!("{here} bytes of this object are here; go on there, not at {}", piece.start);
-            return Err(Problem::new(ErrorKind::Offset, words).at(here));
-        }
         let all: usize = accounts.values().map(|account| account.uploads.len()).sum();
         let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         if account.uploads.contains(&digest) {
             let words = "this object is being sent by another request; wait for it or end it";
             return Err(Problem::new(ErrorKind::TooMany, words).retry(1));
+        }
+        // What arrived whole for a server that ended before it took it in.
+        if piece.start == 0 && here > 0 && here >= piece.total {
+            fs::remove_file(self.part(tenant, digest))?;
+            account.bytes = account.bytes.saturating_sub(here);
+            here = 0;
+        }
+        if piece.start != here {
+            let words = format!("{here} bytes of this object are here; go on there, not at {}", piece.start);
+            return Err(Problem::new(ErrorKind::Offset, words).at(here));
         }
         let (free, limit) = (self.limits.tenant_bytes.saturating_sub(account.bytes), self.limits.tenant_bytes);
         if piece.total - piece.start > free {

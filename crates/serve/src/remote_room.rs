@@ -58,16 +58,10 @@ impl Messages for RemoteRoom {
     }
 
     fn post(&self, name: &str, bytes: &[u8]) -> Result<bool, MatrixError> {
-        let mut tries = self.remote.patience().tries;
-        loop {
-            let object = self.remote.send(&mut Cursor::new(bytes))?;
-            tries = tries.saturating_sub(1);
-            match self.remote.post(&self.name, name, object) {
-                Err(RemoteError::Refused(problem)) if problem.kind() == ErrorKind::State => return Ok(false),
-                // Another party that sends the same bytes may have begun them anew meanwhile.
-                Err(RemoteError::Refused(problem)) if problem.kind() == ErrorKind::NotFound && tries > 0 => {}
-                posted => return Ok(posted.map(|()| true)?),
-            }
+        let object = self.remote.send(&mut Cursor::new(bytes))?;
+        match self.remote.post(&self.name, name, object) {
+            Err(RemoteError::Refused(problem)) if problem.kind() == ErrorKind::State => Ok(false),
+            posted => Ok(posted.map(|()| true)?),
         }
     }
 

@@ -145,6 +145,26 @@ pub fn make_private_folder(folder: &Path) -> Result<(), StoreError> {
     builder.create(folder).at(folder)
 }
 
+/// Refuses a file or folder of a secret that other users reach, where the system has such rights.
+///
+/// # Errors
+/// [`StoreError::Io`], of the kind [`io::ErrorKind::PermissionDenied`] where others reach it.
+pub fn require_private(path: &Path) -> Result<(), StoreError> {
+    let found = fs::metadata(path).at(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = found.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            let wanted = if found.is_dir() { 700 } else { 600 };
+            let reason = format!("other users reach it (mode {mode:o}), and it is for a secret; chmod {wanted} it");
+            return Err(StoreError::Io { path: path.into(), kind: io::ErrorKind::PermissionDenied, reason });
+        }
+    }
+    let _ = found;
+    Ok(())
+}
+
 /// The names in a folder are on the disk when this returns.
 ///
 /// # Errors

@@ -103,6 +103,21 @@ impl PartyLedger {
         if alone { Ok(()) } else { Err(StoreError::Busy { path: self.folder.clone() }) }
     }
 
+    /// Whether an entry is new and would be admitted, after so many more releases than there were.
+    fn is_new(&self, entry: &Entry, more: u64) -> Result<bool, PartyError> {
+        if (entry.session, entry.party) != (self.session, self.party) {
+            return Err(PartyError::WrongSession { what: "the ledger" });
+        }
+        self.expect_alone().map_err(failed)?;
+        let before = self.answers.get(&entry.subject).map(|(question, _)| *question);
+        entry.is_new(before, (self.releases + more, self.policy))
+    }
+
+    /// What this ledger would admit, for whoever wants to know before anybody is asked.
+    pub fn rehearsal(&self) -> Rehearsal<'_> {
+        Rehearsal { ledger: self, releases: 0 }
+    }
+
     fn note(&mut self, subject: Digest, question: Digest, policy: Option<ReleasePolicy>) {
         self.releases += u64::from(policy.is_some());
         self.policy = self.policy.or(policy);
@@ -131,13 +146,8 @@ impl Drop for PartyLedger {
 
 impl Ledger for PartyLedger {
     fn admit(&mut self, entry: &Entry) -> Result<(), PartyError> {
-        let Entry { session, party, subject, question, policy } = *entry;
-        if (session, party) != (self.session, self.party) {
-            return Err(PartyError::WrongSession { what: "the ledger" });
-        }
-        self.expect_alone().map_err(failed)?;
-        let before = self.answers.get(&subject).map(|(question, _)| *question);
-        if !entry.is_new(before, (self.releases, self.policy))? {
+        let Entry { party, subject, question, policy, .. } = *entry;
+        if !self.is_new(entry, 0)? {
             return Ok(());
         }
         let path = self.folder.join(ANSWERS).join(subject.hex());
@@ -148,6 +158,21 @@ impl Ledger for PartyLedger {
             return if before == question { Ok(()) } else { Err(PartyError::Answered { party }) };
         }
         self.note(subject, question, policy);
+        Ok(())
+    }
+}
+
+/// A ledger that refuses what a [`PartyLedger`] would, counts what it admits, and keeps nothing: its answers may not leave the party.
+#[derive(Debug)]
+pub struct Rehearsal<'a> {
+    ledger: &'a PartyLedger,
+    releases: u64,
+}
+
+impl Ledger for Rehearsal<'_> {
+    fn admit(&mut self, entry: &Entry) -> Result<(), PartyError> {
+        let new = self.ledger.is_new(entry, self.releases)?;
+        self.releases += u64::from(new && entry.policy.is_some());
         Ok(())
     }
 }

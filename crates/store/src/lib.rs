@@ -31,7 +31,7 @@ pub use block::{Block, BlockDigest, digest_of};
 pub use error::StoreError;
 pub use keys::KeyFile;
 pub use layout::{Description, Grid};
-pub use ledger::PartyLedger;
+pub use ledger::{PartyLedger, Rehearsal};
 pub use lock::LockedFile;
 pub use position::read_exact_at;
 pub use reader::{Reader, Reading, is_store};

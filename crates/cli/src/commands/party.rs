@@ -1,6 +1,6 @@
 //! `sudare party`: what those do who hold a key together.
 
-use super::party_args::{Combine, Init, Join, Party, Round, Share};
+use super::party_args::{Combine, Init, Join, Party, Round, Share, Status};
 use super::{bytes, load_plan, remote, say};
 use crate::args::Args;
 use crate::csv_file::Names;
@@ -12,13 +12,14 @@ use sudare_methods::MatrixError;
 use sudare_rlwe::wire::Wire;
 use sudare_serve::Request as Job;
 use sudare_session::Encrypted;
-use sudare_session::parties::{Member, Opened, Request, Room, Step};
+use sudare_session::parties::{Member, Opened, Request, Room};
 
 pub fn run(args: &Args, a: &Party) -> Result<(), CliError> {
     match a {
         Party::Init(a) => init(args, a),
         Party::Join(a) => join(args, a),
         Party::Round(a) => round(args, a),
+        Party::Status(a) => status(args, a),
         Party::Share(a) => share(args, a),
         Party::Combine(a) => combine(args, a),
     }
@@ -43,15 +44,57 @@ fn missing(room: &Room) -> Result<String, MatrixError> {
 
 fn join(args: &Args, a: &Join) -> Result<(), CliError> {
     let own = Member::join(a.room.messages()?, &a.name, &a.home, args.threads).in_file(&a.home)?;
-    let (room, missing) = (own.room(), own.room().missing().in_file(&a.room.at)?);
-    let absent: Vec<&String> = missing.iter().filter(|m| m.step == Step::Join).flat_map(|m| &m.names).collect();
-    let receiver = Some(&a.name).filter(|name| room.index(name).is_none());
-    let mut lines: Vec<String> = Vec::new();
-    for name in room.names().iter().filter(|name| !absent.contains(name)).chain(receiver) {
-        lines.push(format!("{name:<12} {}", room.key_of(name).in_file(&a.room.at)?.fingerprint()));
-    }
-    lines.push("compare these with the others by another way than this one".into());
+    let (mut lines, absent) = joined(own.room()).in_file(&a.room.at)?;
+    lines.push(match absent.is_empty() {
+        true => "compare these with the others by another way than this one, before the first round".into(),
+        false => format!("{} not joined yet; once they have, run this again, and compare", have(&absent)),
+    });
     say(args, lines.join("\n"))
+}
+
+fn have(names: &[String]) -> String {
+    format!("{} {}", names.join(", "), if names.len() == 1 { "has" } else { "have" })
+}
+
+/// Fingerprints of all who have joined, and the parties that have not.
+fn joined(room: &Room) -> Result<(Vec<String>, Vec<String>), MatrixError> {
+    let joined = room.joined()?;
+    let line = |name: &String| Ok(format!("{name:<12} {}", room.key_of(name)?.fingerprint()));
+    let absent = room.names().iter().filter(|name| !joined.contains(name)).cloned().collect();
+    Ok((joined.iter().map(line).collect::<Result<_, MatrixError>>()?, absent))
+}
+
+/// What there is to see of a session: nothing of it changes.
+fn status(args: &Args, a: &Status) -> Result<(), CliError> {
+    let at = &a.room.at;
+    let room = Room::open(a.room.messages()?).in_file(at)?;
+    let session = room.session();
+    let mut lines =
+        vec![format!("session {}: any {} of {} decrypt", session.id(), session.threshold(), session.parties())];
+    let (fingerprints, absent) = joined(&room).in_file(at)?;
+    lines.extend(fingerprints);
+    lines.extend(absent.iter().map(|name| format!("{name:<12} has not joined")));
+    lines.push(missing(&room).in_file(at)?);
+    for asked in room.requests().in_file(at)? {
+        lines.push(format!("result {}  {}", &asked.result, decrypt(&asked.request, &asked.unanswered)));
+    }
+    if let Some(home) = &a.home {
+        let own = Member::open(a.room.messages()?, home, args.threads).in_file(home)?;
+        if let Some(policy) = room.plan().goal().release.filter(|_| room.index(own.name()).is_some()) {
+            let left = policy.releases().saturating_sub(own.releases());
+            lines.push(format!("{} has {left} of {} releases left", own.name(), policy.releases()));
+        }
+    }
+    say(args, lines.join("\n"))
+}
+
+/// Who decrypts a result for whom, and who has not answered.
+fn decrypt(request: &Request, unanswered: &[String]) -> String {
+    let asked = format!("{} decrypt it for {}", request.parties.join(", "), request.receivers.join(", "));
+    match unanswered.is_empty() {
+        true => format!("{asked}; all have answered"),
+        false => format!("{asked}; it waits for {}", unanswered.join(", ")),
+    }
 }
 
 fn round(args: &Args, a: &Round) -> Result<(), CliError> {
@@ -67,13 +110,18 @@ fn value(room: &Room, path: &Path) -> Result<Encrypted, CliError> {
 fn share(args: &Args, a: &Share) -> Result<(), CliError> {
     let mut own = Member::open(a.room.messages()?, &a.home, args.threads).in_file(&a.home)?;
     let value = value(own.room(), &a.result)?;
-    let asked = (!a.by.is_empty()).then(|| Request { parties: a.by.clone(), receivers: a.to.clone() });
-    let Request { parties, receivers } = own.share(&value, asked.as_ref()).in_file(&a.result)?;
-    let agreed = format!("{} decrypt it for {}", parties.join(", "), receivers.join(", "));
-    let left = own.room().unanswered(&value).in_file(&a.result)?;
-    match left.is_empty() {
-        true => say(args, format!("{agreed}; all have answered")),
-        false => say(args, format!("{agreed}; it waits for {}", left.join(", "))),
+    let request = match a.by.is_empty() {
+        true => own.room().asked(&value).in_file(&a.result)?,
+        false => Request { parties: a.by.clone(), receivers: a.to.clone() },
+    };
+    let shown = a.by.is_empty() && !a.agree;
+    if !shown {
+        own.share(&value, &request).in_file(&a.result)?;
+    }
+    let asked = decrypt(&request, &own.room().unanswered(&value).in_file(&a.result)?);
+    match shown && request.parties.iter().any(|name| name == own.name()) {
+        true => say(args, format!("{asked}\nnothing was sent; to answer: --agree, or --by and --to with these names")),
+        false => say(args, asked),
     }
 }
 

@@ -19,7 +19,9 @@ pub enum Party {
     Join(Join),
     /// Send what can be sent by now, take over what came, and say who is missing
     Round(Round),
-    /// Help to decrypt a result, for the receivers that are named
+    /// Show who has joined, who is missing, and what was asked
+    Status(Status),
+    /// Help to decrypt a result for the receivers that are named, or show who asks for whom
     Share(Share),
     /// Add what all have sent: to the keys of a session, or to a result
     Combine(Combine),
@@ -78,7 +80,7 @@ pub struct Join {
     /// The party's name, or another to receive results
     #[arg(long = "as", value_name = "NAME")]
     pub name: String,
-    /// A folder that nobody else reads, for the party's secret and its ledger: into no backup
+    /// A folder that no other user reaches, for the party's secret and its ledger: into no backup
     #[arg(long, value_name = "FOLDER")]
     pub home: PathBuf,
 }
@@ -93,6 +95,15 @@ pub struct Round {
 }
 
 #[derive(Debug, Arguments)]
+pub struct Status {
+    #[command(flatten)]
+    pub room: At,
+    /// A party's own folder, to count the releases that it has left
+    #[arg(long, value_name = "FOLDER")]
+    pub home: Option<PathBuf>,
+}
+
+#[derive(Debug, Arguments)]
 pub struct Share {
     #[command(flatten)]
     pub room: At,
@@ -102,12 +113,15 @@ pub struct Share {
     /// The party's own folder
     #[arg(long, value_name = "FOLDER")]
     pub home: PathBuf,
-    /// The parties that decrypt, as many as the threshold; without them this party agrees to what was asked
+    /// The parties that decrypt, as many as the threshold, in any order; without them what was asked is shown
     #[arg(long, value_delimiter = ',', num_args = 1.., value_name = "NAME", requires = "to")]
     pub by: Vec<String>,
     /// Who reads the result
     #[arg(long, value_delimiter = ',', num_args = 1.., value_name = "NAME", requires = "by")]
     pub to: Vec<String>,
+    /// Answer what was asked, whoever reads it
+    #[arg(long, conflicts_with = "by")]
+    pub agree: bool,
 }
 
 #[derive(Debug, Arguments)]
@@ -139,7 +153,7 @@ impl Party {
     pub fn files(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         match self {
             Self::Init(a) => (vec![a.plan.clone()], Vec::new()),
-            Self::Join(_) | Self::Round(_) => Default::default(),
+            Self::Join(_) | Self::Round(_) | Self::Status(_) => Default::default(),
             Self::Share(a) => (vec![a.result.clone()], Vec::new()),
             Self::Combine(a) => match &a.result {
                 Some(result) => (vec![result.clone()], vec![a.output.clone()]),

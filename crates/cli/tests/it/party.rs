@@ -47,12 +47,17 @@ fn three_parties(place: &Place, mut room: impl FnMut() -> String) {
     let shown = place.ok("plan --expression sum.json --error 1e-6 --parties 3 --threshold 2 --release 5 -o plan.json");
     assert!(shown.contains("3 parties, any 2 of whom decrypt"), "{shown}");
     ok("party init room --plan plan.json --names north,south,west", room());
-    for name in ["north", "south", "west", "office"] {
-        ok(&format!("party join room --as {name} --home {name}"), room());
+    for name in ["north", "south", "office"] {
+        let shown = ok(&format!("party join room --as {name} --home {name}"), room());
+        assert!(shown.contains("not joined yet; once they have, run this again"), "{shown}");
+        assert_eq!(shown.contains("south, west have not"), name == "north", "{shown}");
     }
+    let west = ok("party join room --as west --home west", room());
+    let north = ok("party join room --as north --home north", room());
+    assert!(west == north && north.lines().count() == 5 && north.contains("before the first round"), "{north}");
     let waits = ok("party round room --home north", room());
     assert!(waits.contains("public   waits for south, west"), "{waits}");
-    fails("party combine room -o keys", room(), 3, "[1, 2]");
+    fails("party combine room -o keys", room(), 3, "messages of south, west have not come");
     for name in ["south", "west", "north"] {
         ok(&format!("party round room --home {name}"), room());
     }
@@ -64,12 +69,26 @@ fn three_parties(place: &Place, mut room: impl FnMut() -> String) {
         place.ok(&format!("encrypt plan.json --keys keys/public.key --as {name} {file}.csv -o {file}.ct"));
     }
     place.ok("run plan.json --keys keys/eval.keys a.ct b.ct -o c.ct");
+    // South may not ask for others, and leaves no request behind.
+    fails("party share room c.ct --home south --by north,west --to south", room(), 4, "south is none of the parties");
+    fails("party share room c.ct --home west", room(), 4, "nobody has asked");
     let asked = ok("party share room c.ct --home north --by north,west --to office", room());
     assert!(asked.contains("waits for west"), "{asked}");
-    fails("party combine room c.ct --home office -o c.csv", room(), 3, "[2]");
+    fails("party combine room c.ct --home office -o c.csv", room(), 3, "messages of west have not come");
     fails("party share room c.ct --home south --by south,west --to office", room(), 4, "answered once");
-    let agreed = ok("party share room c.ct --home west", room());
+    // West sees who reads it before it agrees.
+    let shown = ok("party share room c.ct --home west", room());
+    assert!(shown.contains("north, west decrypt it for office; it waits for west\nnothing was sent"), "{shown}");
+    let status = ok("party status room --home north", room());
+    assert!(
+        status.contains("nobody is missing") && status.contains("decrypt it for office; it waits for west"),
+        "{status}"
+    );
+    assert!(status.contains("north has 4 of 5 releases left"), "{status}");
+    let agreed = ok("party share room c.ct --home west --agree", room());
     assert!(agreed.contains("north, west decrypt it for office; all have answered"), "{agreed}");
+    let again = ok("party share room c.ct --home west --by west,north --to office", room());
+    assert_eq!(again, agreed.replace("north, west", "west, north"));
     ok("party combine room c.ct --home office -o c.csv", room());
     let (rows, cols, c) = place.load("c.csv");
     assert_eq!((rows, cols), (2, 3));

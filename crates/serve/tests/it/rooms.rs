@@ -94,6 +94,31 @@ fn messages_stay_as_they_were_sent() {
     server.stop();
 }
 
+/// Whoever sends what another sends at the same time has it there afterwards, also where a server ended before it took the bytes in.
+#[test]
+fn the_same_message_of_several_clients_is_taken_in() {
+    let (folder, tenants) = (tempfile::tempdir().unwrap(), Tenants::new());
+    let settings = Settings::new(folder.path());
+    let messages: Vec<Vec<u8>> = (1..9).map(|i| vec![i; 1 << 20]).collect();
+    Running::start(&settings, &tenants).stop();
+    for bytes in &messages {
+        std::fs::write(folder.path().join("one/parts").join(Digest::of(bytes).to_string()), bytes).unwrap();
+    }
+    let server = Running::start(&settings, &tenants);
+    let room = RemoteRoom::new(server.remote(&tenants.one), "study");
+    for (i, bytes) in messages.iter().enumerate() {
+        let name = format!("ask-{i}");
+        std::thread::scope(|scope| {
+            let posts: Vec<_> = (0..4).map(|_| scope.spawn(|| room.post(&name, bytes))).collect();
+            posts.into_iter().for_each(|post| assert!(post.join().unwrap().unwrap(), "{name}"));
+        });
+        assert!(room.get(&name, 1 << 20).unwrap() == *bytes, "{name}");
+    }
+    // Nothing is left of what was begun anew.
+    assert!(std::fs::read_dir(folder.path().join("one/parts")).unwrap().next().is_none());
+    server.stop();
+}
+
 /// What a message takes is its tenant's, and what is removed is free again.
 #[test]
 fn messages_count_in_their_tenants_share() {
@@ -204,11 +229,11 @@ fn a_session_goes_through_a_server() {
     remote.post("study", "value-result", result).unwrap();
     let result: Encrypted = room.value("result").unwrap().unwrap();
     let asked = sudare_session::parties::Request { parties: names(&["north", "west"]), receivers: names(&["south"]) };
-    parties[0].share(&result, Some(&asked)).unwrap();
+    parties[0].share(&result, &asked).unwrap();
     assert_eq!(room.unanswered(&result).unwrap(), ["west"]);
-    let other = sudare_session::parties::Request { parties: names(&["south", "west"]), ..asked };
-    assert_eq!(parties[1].share(&result, Some(&other)).unwrap_err().kind(), ErrorKind::NotPlanned);
-    parties[2].share(&result, None).unwrap();
+    let other = sudare_session::parties::Request { parties: names(&["south", "west"]), ..asked.clone() };
+    assert_eq!(parties[1].share(&result, &other).unwrap_err().kind(), ErrorKind::NotPlanned);
+    parties[2].share(&result, &asked).unwrap();
     let expected = Matrix::from_fn(2, 3, |i, j| (a.get(i, j) + b.get(i, j)).powi(2)).unwrap();
     close(&parties[1].combine(&result).unwrap().reals().unwrap()[0], &expected, plan.summary().predicted_error);
     // A copy of the room is a folder with which a session goes on as well.

@@ -40,11 +40,12 @@ impl Member {
     ///
     /// # Errors
     /// [`StoreError::Exists`] where somebody else has joined under the name; [`StoreError::Busy`] while another process has the party;
-    /// [`StoreError::NotAStore`] for a party whose ledger is gone; [`MatrixError::NotPlanned`] for what is no name, or another than the folder's.
+    /// [`StoreError::NotAStore`] for a party whose ledger is gone; [`StoreError::Io`] for a folder that other users reach; [`MatrixError::NotPlanned`] for what is no name, or another than the folder's.
     pub fn join(messages: Arc<dyn Messages>, name: &str, home: &Path, threads: usize) -> Result<Self, MatrixError> {
         check_name(name)?;
         let room = Room::open(messages)?;
         atomic::make_private_folder(home)?;
+        atomic::require_private(home)?;
         let seat = home.join(SEAT);
         if !seat.exists() {
             let mut seed = Zeroizing::new([0; SEED_BYTES]);
@@ -100,10 +101,14 @@ impl Member {
     /// empty at all parties; a call that has nothing to do changes nothing.
     ///
     /// # Errors
-    /// Those that name a party, for messages that are malformed, foreign or stale; [`StoreError::Exists`] for a message in this party's name that
+    /// [`MatrixError::Messages`] that names a party, for messages that are malformed, foreign or stale; [`StoreError::Exists`] for a message in this party's name that
     /// is not its own.
     pub fn round(&mut self) -> Result<(), MatrixError> {
         let room = self.room.clone();
+        room.named(|| self.send(&room))
+    }
+
+    fn send(&mut self, room: &Room) -> Result<(), MatrixError> {
         let (demand, name) = (room.demand(), self.name.clone());
         let (party, ledger) = own(&mut self.own, &self.name)?;
         let file = |step| Room::file(step, &name);
@@ -180,27 +185,34 @@ impl Member {
         PublicClient::new(self.room.plan(), self.threads.run(|| self.room.public_key())?, self.threads.count())
     }
 
-    /// Answers a request for a result's decryption: this party's shares go to the receivers, encrypted to each. They are in the ledger before anybody has them; asked again, they are the same.
-    /// `request` is whom this party agrees to decrypt with, and for whom; without one it agrees to what was asked.
+    /// Asks for a result's decryption where nobody has, and answers: this party's shares go to the receivers, encrypted to each. They are in the ledger before anybody has them; asked again, they are the same.
+    /// `request` is whom this party agrees to decrypt with, and for whom; [`Room::asked`] has what somebody asked before. A refusal leaves no request behind.
     ///
     /// # Errors
-    /// [`MatrixError::NotPlanned`] where nothing was asked, or something else, and before a receiver has joined; `PartyError::Answered` for a ciphertext that was answered otherwise, and
-    /// `PartyError::UsedUp`; [`MatrixError::WrongPlan`]; `RlweError::NotAsComputed` for a result that states a smaller error than the plan.
-    pub fn share(&mut self, value: &Encrypted, request: Option<&Request>) -> Result<Request, MatrixError> {
-        own(&mut self.own, &self.name)?;
+    /// [`MatrixError::NotPlanned`] where something else was asked, and before a receiver has joined; [`MatrixError::Messages`] of the kind `Mismatch` for a party that the request does not name, and
+    /// of the kind `Release` for a ciphertext that was answered otherwise; `PartyError::UsedUp`; [`MatrixError::WrongPlan`]; `RlweError::NotAsComputed` for a result that states a smaller error than the plan.
+    pub fn share(&mut self, value: &Encrypted, request: &Request) -> Result<(), MatrixError> {
+        let room = self.room.clone();
+        room.named(|| self.answer(value, request))
+    }
+
+    fn answer(&mut self, value: &Encrypted, request: &Request) -> Result<(), MatrixError> {
+        let (party, _) = own(&mut self.own, &self.name)?;
+        let party = party.index();
         self.secret_shares()?;
-        let request = match request {
-            Some(request) => request.clone(),
-            None => self.room.request(value)?.ok_or_else(|| MatrixError::NotPlanned {
-                operation: "a share of this result",
-                planned: "nobody has asked for it; say who decrypts it, and for whom".into(),
-            })?,
-        };
-        self.room.check_request(&request)?;
+        self.room.check_request(request)?;
+        if !request.parties.contains(&self.name) {
+            return Err(PartyError::NotActive { party }.into());
+        }
         let keys = request.receivers.iter().map(|to| self.room.key_of(to)).collect::<Result<Vec<_>, _>>()?;
-        let openings = Openings::new(&self.room, value, &request)?;
-        // Asked once nothing else can refuse it: a request stands for good.
-        self.room.ask(value, &request)?;
+        let openings = Openings::new(&self.room, value, request)?;
+        // A request stands for good, so nothing is asked that this party could not answer.
+        if self.room.request(value)?.is_none() {
+            keys.iter().try_for_each(|key| self.sealing.seal(key, &[], &[]).map(drop))?;
+            let (party, ledger) = own(&mut self.own, &self.name)?;
+            self.threads.run(|| openings.shares(party, &mut ledger.rehearsal()).map(drop))?;
+        }
+        self.room.ask(value, request)?;
         let (party, ledger) = own(&mut self.own, &self.name)?;
         let shares = self.threads.run(|| openings.shares(party, ledger))?;
         let mut bytes = Zeroizing::new(Vec::new());
@@ -219,14 +231,19 @@ impl Member {
                 self.room.post(&file, &sealed)?;
             }
         }
-        Ok(request)
+        Ok(())
     }
 
     /// Opens a result for this receiver, from the shares of all parties that were asked. Elements are within what the plan promises; integers are exact.
     ///
     /// # Errors
-    /// [`MatrixError::NotPlanned`] where nothing was asked for this receiver; `PartyError::Missing`, and those that name a party.
+    /// [`MatrixError::NotPlanned`] where nothing was asked for this receiver; [`MatrixError::Messages`] that names the parties whose shares are missing, or the one
+    /// whose share is damaged or foreign.
     pub fn combine(&self, value: &Encrypted) -> Result<Opened, MatrixError> {
+        self.room.named(|| self.opened(value))
+    }
+
+    fn opened(&self, value: &Encrypted) -> Result<Opened, MatrixError> {
         let room = &self.room;
         let request = room.request(value)?.filter(|request| request.receivers.contains(&self.name));
         let request = request.ok_or_else(|| MatrixError::NotPlanned {
@@ -279,6 +296,7 @@ fn context(room: &Room, file: &str) -> Vec<u8> {
 /// The key that others encrypt to, and the name, from the folder of who has joined.
 fn seated(home: &Path) -> Result<(Sealing, String), MatrixError> {
     let seat = home.join(SEAT);
+    [home, &seat].into_iter().try_for_each(atomic::require_private)?;
     let bytes = atomic::read_secret(&seat, MAX_SEAT)?;
     let no_seat = || damaged(&seat, "it holds no key and name");
     let (seed, name) = bytes.split_first_chunk::<SEED_BYTES>().ok_or_else(no_seat)?;
@@ -293,6 +311,7 @@ fn party(room: &Room, index: u32, home: &Path) -> Result<(Party, PartyLedger), M
     let open = || PartyLedger::open(&books, session.id(), index);
     if secret.exists() {
         let ledger = open()?;
+        atomic::require_private(&secret)?;
         let bytes = atomic::read_secret(&secret, Party::largest_file(session))?;
         return Ok((Party::from_bytes(session, &bytes)?, ledger));
     }

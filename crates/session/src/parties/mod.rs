@@ -23,6 +23,6 @@ mod seal;
 pub use member::Member;
 pub use messages::{Folder, Messages, too_long};
 pub use opening::Opened;
-pub use request::Request;
+pub use request::{Asked, Request};
 pub use room::{MAX_NAME, Missing, Room, Step};
 pub use seal::{SealedKey, Sealing};

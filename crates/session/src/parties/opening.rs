@@ -11,8 +11,7 @@ use sudare_he::ckks;
 use sudare_he::ckks::multiparty::SharedDecryption;
 use sudare_methods::MatrixError;
 use sudare_rlwe::RlweError;
-use sudare_rlwe::multiparty::{DecryptionShare, Party};
-use sudare_store::PartyLedger;
+use sudare_rlwe::multiparty::{DecryptionShare, Ledger, Party};
 use zeroize::Zeroizing;
 
 /// The decryption of a result by the parties of a request: all of them work it out from the plan, and so put the same questions.
@@ -67,7 +66,7 @@ impl Openings {
     }
 
     /// A party's shares of all ciphertexts, in their order.
-    pub fn shares(&self, party: &Party, ledger: &mut PartyLedger) -> Result<Vec<DecryptionShare>, MatrixError> {
+    pub fn shares(&self, party: &Party, ledger: &mut impl Ledger) -> Result<Vec<DecryptionShare>, MatrixError> {
         match self {
             Self::Real(all) => all.iter().map(|opening| Ok(opening.share(party, ledger)?)).collect(),
             Self::Integers(all) => all.iter().flatten().map(|opening| Ok(opening.share(party, ledger)?)).collect(),

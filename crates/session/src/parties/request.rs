@@ -1,6 +1,7 @@
 //! Who decrypts a result, and for whom.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use sudare_rlwe::wire::WireError;
 
 /// Most bytes of a request: names of all parties and of a hundred receivers.
@@ -12,10 +13,21 @@ const MAX_RECEIVERS: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The parties that decrypt, as many as the threshold, in their order.
+    /// The parties that decrypt, as many as the threshold.
     pub parties: Vec<String>,
     /// Who reads the result: parties, or others that joined to receive.
     pub receivers: Vec<String>,
+}
+
+/// A request that stands in a room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What the result is called in names of files: the beginning of a digest of its bytes.
+    pub result: String,
+    /// Who decrypts it, and for whom.
+    pub request: Request,
+    /// The parties that have not answered.
+    pub unanswered: Vec<String>,
 }
 
 impl Request {
@@ -30,6 +42,12 @@ impl Request {
             true => Ok(()),
             false => Err(WireError::Corrupt { what: "a request that names nobody, too many, or somebody twice" }),
         }
+    }
+
+    /// Whether both name the same parties and the same receivers, in any order.
+    pub fn names_the_same(&self, other: &Self) -> bool {
+        let same = |a: &[String], b: &[String]| a.iter().collect::<BTreeSet<_>>() == b.iter().collect();
+        same(&self.parties, &other.parties) && same(&self.receivers, &other.receivers)
     }
 
     /// A request from the bytes of its file.

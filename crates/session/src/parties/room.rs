@@ -1,7 +1,7 @@
 //! The messages that all parties see.
 
 use super::messages::Messages;
-use super::request::{self, Request};
+use super::request::{self, Asked, Request};
 use super::seal::{KEY_BYTES, SealedKey};
 use crate::client::require_plan;
 use crate::encrypted::most_bytes;
@@ -9,9 +9,12 @@ use crate::{Encrypted, ServerKeys};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use sudare_exact::ExactError;
+use sudare_he::HeError;
 use sudare_methods::MatrixError;
 use sudare_methods::product::KeyDemand;
 use sudare_plan::{MAX_PLAN_BYTES, Plan};
+use sudare_ring::Kinded;
 use sudare_ring::random::MaskSeed;
 use sudare_rlwe::keys::{EvalKeys, PublicKey};
 use sudare_rlwe::multiparty::{
@@ -167,6 +170,67 @@ impl Room {
         self.names.iter().position(|own| own == name).map(|i| i as u32)
     }
 
+    /// Work whose refusals name the parties that they number.
+    pub(super) fn named<T>(&self, work: impl FnOnce() -> Result<T, MatrixError>) -> Result<T, MatrixError> {
+        work().map_err(|error| {
+            let (MatrixError::He(HeError::Party(found)) | MatrixError::Exact(ExactError::Party(found))) = &error else {
+                return error;
+            };
+            match self.words(found) {
+                Some(words) => MatrixError::Messages { kind: found.kind(), words },
+                None => error,
+            }
+        })
+    }
+
+    /// A refusal of a party or of its message, for who knows the parties by their names; none for what numbers no party.
+    fn words(&self, error: &PartyError) -> Option<String> {
+        let of = |party: &u32| self.names.get(*party as usize).cloned().unwrap_or_else(|| format!("party {party}"));
+        let again =
+            |name: &str| format!("wait and do this again; if it stays so, remove it and let {name} send it anew");
+        Some(match error {
+            PartyError::Malformed { party, error } => {
+                let name = of(party);
+                format!("a message of {name} is damaged, or it has not arrived completely: {error}; {}", again(&name))
+            }
+            PartyError::Foreign { party, .. } => {
+                format!("a message of {0} is of another session; let {0} say where it found this one", of(party))
+            }
+            PartyError::Stale { party } => format!(
+                "{0} answered another question than this one: another round, ciphertext or set of parties; ask {0} again",
+                of(party)
+            ),
+            PartyError::InAnothersName { party, found } => {
+                format!("a message of {} is {}'s; {}", of(party), of(found), again(&of(party)))
+            }
+            PartyError::ForAnother { party, to } => format!(
+                "{0} sent a secret share that is for {1}; ask {0} for yours, and let nobody else read this one",
+                of(party),
+                of(to)
+            ),
+            PartyError::NotActive { party } => format!(
+                "{0} is none of the parties that decrypt this; ask with {0} among them, or let one of them ask",
+                of(party)
+            ),
+            PartyError::Missing { parties } => {
+                let names: Vec<String> = parties.iter().map(of).collect();
+                format!(
+                    "messages of {} have not come; wait for them: keys need all parties, and a result all that were asked",
+                    names.join(", ")
+                )
+            }
+            PartyError::NoSecretShare { party } => format!(
+                "{} has not got the secret shares of all parties yet; let each make its rounds until nobody is missing",
+                of(party)
+            ),
+            PartyError::Answered { party } => format!(
+                "{} has answered for this ciphertext before, with other parties or for another purpose, and two answers can give its secret away; ask as then, or let the result be computed anew from fresh encryptions",
+                of(party)
+            ),
+            _ => return None,
+        })
+    }
+
     pub(super) fn demand(&self) -> KeyDemand {
         self.plan.engine().keys()
     }
@@ -270,6 +334,19 @@ impl Room {
         Ok(missing)
     }
 
+    /// Who has joined: parties in their order, then those who only receive.
+    ///
+    /// # Errors
+    /// Where messages cannot be listed.
+    pub fn joined(&self) -> Result<Vec<String>, MatrixError> {
+        let beginning = Self::file(Step::Join, "");
+        let present = self.listed(&beginning)?;
+        let found: BTreeSet<&str> = present.iter().filter_map(|file| file.strip_prefix(&beginning)).collect();
+        let parties = self.names.iter().map(String::as_str).filter(|name| found.contains(name));
+        let others = found.iter().copied().filter(|name| is_name(name) && self.index(name).is_none());
+        Ok(parties.chain(others).map(str::to_owned).collect())
+    }
+
     /// The public key that others encrypt to a name by.
     ///
     /// # Errors
@@ -303,9 +380,9 @@ impl Room {
     /// The key to encrypt by.
     ///
     /// # Errors
-    /// [`PartyError::Missing`], and those that name a party.
+    /// [`MatrixError::Messages`] that names the parties whose messages are missing, or the one whose message is damaged or foreign.
     pub fn public_key(&self) -> Result<PublicKey, MatrixError> {
-        Ok(self.collected(Step::PublicKey, public_key(&self.session))?.public_key()?)
+        self.named(|| Ok(self.collected(Step::PublicKey, public_key(&self.session))?.public_key()?))
     }
 
     /// The sum that round 2 of the relinearisation key answers.
@@ -318,6 +395,10 @@ impl Room {
     /// # Errors
     /// As [`Room::public_key`].
     pub fn server_keys(&self) -> Result<ServerKeys, MatrixError> {
+        self.named(|| self.combined())
+    }
+
+    fn combined(&self) -> Result<ServerKeys, MatrixError> {
         let demand = self.demand();
         let mut keys = EvalKeys::new(self.session.params(), self.session.key());
         if let Some(level) = demand.relin {
@@ -354,6 +435,32 @@ impl Room {
         self.request_for(&Self::result_name(value)?)
     }
 
+    /// What was asked for a result: to be agreed to by [`super::Member::share`], or not.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] where nobody asked; as [`Room::request`].
+    pub fn asked(&self, value: &Encrypted) -> Result<Request, MatrixError> {
+        self.request(value)?.ok_or_else(|| MatrixError::NotPlanned {
+            operation: "a share of this result",
+            planned: "nobody has asked for it; say who decrypts it, and for whom".into(),
+        })
+    }
+
+    /// All requests, in the order of their results' names.
+    ///
+    /// # Errors
+    /// As [`Room::request`].
+    pub fn requests(&self) -> Result<Vec<Asked>, MatrixError> {
+        let (beginning, mut all) = (Self::request_file(""), Vec::new());
+        for result in self.listed(&beginning)?.iter().filter_map(|file| file.strip_prefix(&beginning)) {
+            if let Some(request) = self.request_for(result)? {
+                let unanswered = self.waiting_for(result, &request)?;
+                all.push(Asked { result: result.to_owned(), request, unanswered });
+            }
+        }
+        Ok(all)
+    }
+
     fn request_file(result: &str) -> String {
         format!("ask-{result}")
     }
@@ -380,7 +487,7 @@ impl Room {
         Ok(())
     }
 
-    /// Asks for a decryption, or finds that it was asked for alike.
+    /// Asks for a decryption, or finds that it was asked for alike: by the same parties for the same receivers, named in any order.
     ///
     /// # Errors
     /// [`MatrixError::NotPlanned`] where others were asked, or for others; as [`Room::request`].
@@ -392,7 +499,7 @@ impl Room {
             self.messages.post(&Self::request_file(&result), &request.to_bytes()?)?;
         }
         match self.request_for(&result)? {
-            Some(found) if found == *request => Ok(()),
+            Some(found) if found.names_the_same(request) => Ok(()),
             found => {
                 let Request { parties, receivers } = found.unwrap_or_else(|| request.clone());
                 let planned = format!(
@@ -424,10 +531,16 @@ impl Room {
     /// As [`Room::request`].
     pub fn unanswered(&self, value: &Encrypted) -> Result<Vec<String>, MatrixError> {
         let result = Self::result_name(value)?;
-        let Some(request) = self.request_for(&result)? else { return Ok(Vec::new()) };
-        let present = self.listed(&Self::share_beginning(&result))?;
+        match self.request_for(&result)? {
+            Some(request) => self.waiting_for(&result, &request),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn waiting_for(&self, result: &str, request: &Request) -> Result<Vec<String>, MatrixError> {
+        let present = self.listed(&Self::share_beginning(result))?;
         let answered =
-            |from: &String| request.receivers.iter().all(|to| present.contains(&Self::share_file(&result, from, to)));
+            |from: &String| request.receivers.iter().all(|to| present.contains(&Self::share_file(result, from, to)));
         Ok(request.parties.iter().filter(|from| !answered(from)).cloned().collect())
     }
 }

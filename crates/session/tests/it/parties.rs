@@ -125,7 +125,7 @@ fn any_two_decrypt_a_sum_and_its_promise_holds() {
         let sum = world.server().run(&values).unwrap();
         let asked = request(&two, &["north"]);
         for party in parties.iter_mut().filter(|party| two.contains(&party.name())) {
-            party.share(&sum, Some(&asked)).unwrap();
+            party.share(&sum, &asked).unwrap();
         }
         let room = Room::open(Folder::at(&world.room())).unwrap();
         assert_eq!(room.unanswered(&sum).unwrap(), Vec::<String>::new());
@@ -148,18 +148,20 @@ fn products_are_computed_under_the_common_key() {
     // Somebody outside receives, and a party with it.
     let outside = world.join("ministry").unwrap();
     let asked = request(&["west", "south"], &["ministry", "south"]);
-    parties[2].share(&value, Some(&asked)).unwrap();
+    parties[2].share(&value, &asked).unwrap();
     assert_eq!(outside.room().unanswered(&value).unwrap(), ["south"]);
     let missing = outside.combine(&value).unwrap_err().to_string();
-    assert!(missing.contains("[1]"), "{missing}");
-    parties[1].share(&value, None).unwrap();
+    assert!(missing.contains("messages of south have not come"), "{missing}");
+    // Whoever agrees names the same, in any order, or what was asked.
+    parties[1].share(&value, &request(&["south", "west"], &["south", "ministry"])).unwrap();
+    assert_eq!(outside.room().asked(&value).unwrap(), asked);
     let expected = a.matmul(&b).unwrap();
     for shown in [outside.combine(&value).unwrap(), parties[1].combine(&value).unwrap()] {
         let shown = shown.reals().unwrap();
         close(&shown[0], &expected, plan.summary().predicted_error);
     }
     let mut outside = outside;
-    assert!(outside.round().is_err() && outside.share(&value, None).is_err());
+    assert!(outside.round().is_err() && outside.share(&value, &asked).is_err());
 }
 
 #[test]
@@ -173,7 +175,7 @@ fn all_of_n_need_no_secret_shares() {
     let values = ["A", "B", "C"].map(|name| client.encrypt(name, &matrix(3, 4, 5)).unwrap());
     let sum = world.server().run(&values).unwrap();
     for party in &mut parties {
-        party.share(&sum, Some(&request(&NAMES, &["west"]))).unwrap();
+        party.share(&sum, &request(&NAMES, &["west"])).unwrap();
     }
     let expected = matrix(3, 4, 5).map(|x| Some(3.0 * x)).unwrap();
     close(&parties[2].combine(&sum).unwrap().reals().unwrap()[0], &expected, 1e-4);
@@ -191,7 +193,7 @@ fn missing_parties_are_named_and_steps_wait_for_them() {
     assert_eq!(of(Step::PublicKey), Some(names(&["south", "west"])));
     assert_eq!(of(Step::Secret), Some(names(&NAMES)));
     let error = room.public_key().unwrap_err();
-    assert!(error.to_string().contains("[1, 2]"), "{error}");
+    assert!(error.to_string().contains("messages of south, west have not come"), "{error}");
 }
 
 #[test]
@@ -201,8 +203,8 @@ fn a_ciphertext_is_answered_once_and_alike() {
     let client = parties[0].client().unwrap();
     let values = ["A", "B", "C"].map(|name| client.encrypt(name, &matrix(3, 4, 5)).unwrap());
     let sum = world.server().run(&values).unwrap();
-    parties[0].share(&sum, Some(&request(&["north", "west"], &["north"]))).unwrap();
-    let other = parties[0].share(&sum, Some(&request(&["north", "south"], &["north"]))).unwrap_err();
+    parties[0].share(&sum, &request(&["north", "west"], &["north"])).unwrap();
+    let other = parties[0].share(&sum, &request(&["north", "south"], &["north"])).unwrap_err();
     assert_eq!(other.kind(), ErrorKind::NotPlanned, "{other}");
     // Whoever removes the request and asks otherwise meets the ledger, also in a process that starts anew.
     parties.clear();
@@ -214,9 +216,9 @@ fn a_ciphertext_is_answered_once_and_alike() {
     }
     let mut north = world.join("north").unwrap();
     assert_eq!(north.releases(), 1);
-    let refused = north.share(&sum, Some(&request(&["north", "south"], &["north"]))).unwrap_err();
+    let refused = north.share(&sum, &request(&["north", "south"], &["north"])).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Release, "{refused}");
-    assert!(refused.to_string().contains("party 0"), "{refused}");
+    assert!(refused.to_string().contains("north has answered"), "{refused}");
 }
 
 /// A request stands for good, so one that cannot be answered is not put.
@@ -227,14 +229,50 @@ fn nothing_is_asked_for_a_receiver_who_has_not_joined() {
     let client = parties[0].client().unwrap();
     let values = ["A", "B", "C"].map(|name| client.encrypt(name, &matrix(3, 4, 5)).unwrap());
     let sum = world.server().run(&values).unwrap();
-    let refused = parties[0].share(&sum, Some(&request(&["north", "west"], &["office"]))).unwrap_err();
+    let refused = parties[0].share(&sum, &request(&["north", "west"], &["office"])).unwrap_err();
     assert!(refused.to_string().contains("office has not joined"), "{refused}");
     // Nor for a value that is not the result.
-    assert!(parties[0].share(&values[0], Some(&request(&["north", "west"], &["north"]))).is_err());
+    assert!(parties[0].share(&values[0], &request(&["north", "west"], &["north"])).is_err());
     for value in [&sum, &values[0]] {
         assert_eq!(parties[0].room().request(value).unwrap(), None);
     }
-    parties[0].share(&sum, Some(&request(&["north", "west"], &["north"]))).unwrap();
+    parties[0].share(&sum, &request(&["north", "west"], &["north"])).unwrap();
+}
+
+/// Nor by who may not decrypt, has not got its part, or has no release left: whoever may ask afterwards is heard.
+#[test]
+fn nothing_is_asked_by_who_could_not_answer() {
+    let world = World::new(&sums(2));
+    let mut parties = world.keyed();
+    let (server, client) = (world.server(), parties[0].client().unwrap());
+    let sum = |seed| {
+        let values = ["A", "B", "C"].map(|name| client.encrypt(name, &matrix(3, 4, seed)).unwrap());
+        server.run(&values).unwrap()
+    };
+    let (first, asked) = (sum(9), request(&["north", "west"], &["south"]));
+    let refused = parties[1].share(&first, &asked).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Mismatch, "{refused}");
+    assert!(refused.to_string().contains("south is none of the parties that decrypt"), "{refused}");
+    assert_eq!(parties[1].room().requests().unwrap(), []);
+    // A receiver's key that nothing can be encrypted to.
+    fs::write(world.room().join("key-nobody"), [0; 32]).unwrap();
+    assert!(parties[0].share(&first, &request(&["north", "west"], &["nobody"])).is_err());
+    assert_eq!(parties[0].room().request(&first).unwrap(), None);
+    // North has four releases, and asks in vain for a fifth; the others have theirs.
+    for seed in 0..4 {
+        parties[0].share(&sum(seed), &request(&["north", "west"], &["north"])).unwrap();
+    }
+    assert_eq!(parties[0].share(&first, &asked).unwrap_err().kind(), ErrorKind::Release);
+    assert_eq!(parties[0].room().request(&first).unwrap(), None);
+    assert_eq!(parties[0].releases(), 4);
+    let others = request(&["south", "west"], &["west"]);
+    parties[1].share(&first, &others).unwrap();
+    let all = parties[2].room().requests().unwrap();
+    let found = all.iter().find(|found| found.request == others).unwrap();
+    assert_eq!((all.len(), &found.unanswered[..]), (5, &names(&["west"])[..]));
+    parties[2].share(&first, &others).unwrap();
+    let expected = matrix(3, 4, 9).map(|x| Some(3.0 * x)).unwrap();
+    close(&parties[2].combine(&first).unwrap().reals().unwrap()[0], &expected, 1e-4);
 }
 
 #[test]
@@ -245,7 +283,7 @@ fn releases_end() {
     for i in 0..5 {
         let values = ["A", "B", "C"].map(|name| client.encrypt(name, &matrix(3, 4, i)).unwrap());
         let sum = server.run(&values).unwrap();
-        let answer = parties[0].share(&sum, Some(&request(&["north", "west"], &["north"])));
+        let answer = parties[0].share(&sum, &request(&["north", "west"], &["north"]));
         assert_eq!(answer.is_ok(), i < 4, "{i}: {answer:?}");
     }
 }
@@ -292,10 +330,10 @@ fn messages_of_others_are_refused_by_name() {
     let own = fs::read(&to).unwrap();
     fs::write(&to, fs::read(&from).unwrap()).unwrap();
     let error = Room::open(Folder::at(&world.room())).unwrap().public_key().unwrap_err().to_string();
-    assert!(error.contains("party 0"), "{error}");
+    assert!(error.contains("a message of north is south's"), "{error}");
     fs::write(&to, &own[..own.len() / 2]).unwrap();
     let error = Room::open(Folder::at(&world.room())).unwrap().public_key().unwrap_err().to_string();
-    assert!(error.contains("party 0"), "{error}");
+    assert!(error.contains("message of north") && error.contains("not arrived completely"), "{error}");
     // A secret share that is not from its sender.
     let world = World::new(&sums(2));
     let mut parties: Vec<Member> = NAMES.iter().map(|name| world.join(name).unwrap()).collect();
@@ -304,7 +342,7 @@ fn messages_of_others_are_refused_by_name() {
     let own = fs::read(&secret).unwrap();
     fs::write(&secret, fs::read(other).unwrap()).unwrap();
     let error = parties[2].round().unwrap_err().to_string();
-    assert!(error.contains("party 1"), "{error}");
+    assert!(error.contains("message of south"), "{error}");
     fs::write(&secret, own).unwrap();
     parties[2].round().unwrap();
 }
@@ -328,7 +366,7 @@ fn any_two_decrypt_sums_of_integers() {
         let values = [("A", 3), ("B", 5), ("C", 9)].map(encrypt);
         let sum = world.server().run(&values).unwrap();
         for party in parties.iter_mut().filter(|party| two.contains(&party.name())) {
-            party.share(&sum, Some(&request(&two, &["south"]))).unwrap();
+            party.share(&sum, &request(&two, &["south"])).unwrap();
         }
         let expected = Matrix::<i128>::from_fn(3, 4, |i, j| {
             [3, 5].map(|s| integers(s).get(i, j)).iter().sum::<i128>() - integers(9).get(i, j)
@@ -394,6 +432,36 @@ fn nobody_else_reads_a_party() {
     for name in ["seat", "party"] {
         assert_eq!(mode(home.join(name)), 0o600, "{name}");
     }
+}
+
+/// A secret that others can read is no party's.
+#[cfg(unix)]
+#[test]
+fn a_party_that_others_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new(&sums(2));
+    drop(world.keyed());
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let home = world.home("north");
+    for (path, open, own) in
+        [(home.clone(), 0o755, 0o700), (home.join("party"), 0o644, 0o600), (home.join("seat"), 0o640, 0o600)]
+    {
+        set(&path, open);
+        let opened = Member::open(Folder::at(&world.room()), &home, 1).unwrap_err();
+        for refused in [opened, world.join("north").unwrap_err()] {
+            let words = refused.to_string();
+            assert!(words.contains(&format!("chmod {own:o}")) && words.contains(path.to_str().unwrap()), "{words}");
+            assert_eq!(refused.kind(), ErrorKind::Io);
+        }
+        set(&path, own);
+        drop(world.join("north").unwrap());
+    }
+    // Nor does anybody begin in a folder of others: nothing is put there.
+    let guest = world.home("guest");
+    fs::create_dir(&guest).unwrap();
+    set(&guest, 0o755);
+    assert!(world.join("guest").is_err() && fs::read_dir(&guest).unwrap().next().is_none());
+    assert_eq!(Room::open(Folder::at(&world.room())).unwrap().joined().unwrap(), names(&NAMES));
 }
 
 /// Nothing in the shared folder has a party's secret: neither its seed nor its secret shares.

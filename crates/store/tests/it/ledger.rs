@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use sudare_ring::random::MaskSeed;
 use sudare_ring::{Poly, RnsBasis};
 use sudare_rlwe::Ciphertext;
-use sudare_rlwe::multiparty::{Flooding, Ledger, Opening, Party, PartyError, PrivateShare, Session};
+use sudare_rlwe::multiparty::{Digest, Entry, Flooding, Ledger, Opening, Party, PartyError, PrivateShare, Session};
 use sudare_rlwe::params::{ParamsLiteral, SchemeTag};
 use sudare_rlwe::release::ReleasePolicy;
 use sudare_rlwe::security::{SecretDistribution, Security};
@@ -48,6 +48,30 @@ fn opening(session: &Session, number: u64, parties: &[u32]) -> Opening {
 fn answer(party: &Party, opening: &Opening, ledger: &mut dyn Ledger) -> Result<String, PartyError> {
     let bytes = party.decryption_share(opening, ledger)?.to_bytes().unwrap();
     Ok(blake3::hash(&bytes).to_hex().to_string())
+}
+
+#[test]
+fn a_rehearsal_refuses_what_the_ledger_would_and_keeps_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (session, party) = party();
+    let mut ledger = PartyLedger::create(&folder.path().join("ledger"), session.id(), 0).unwrap();
+    let [first, other] = [[0, 1], [0, 2]].map(|parties| opening(&session, 1, &parties));
+    let said = answer(&party, &first, &mut ledger.rehearsal()).unwrap();
+    assert_eq!(ledger.releases(), 0);
+    answer(&party, &other, &mut ledger.rehearsal()).unwrap();
+    assert_eq!(answer(&party, &first, &mut ledger).unwrap(), said);
+    assert_eq!(answer(&party, &first, &mut ledger.rehearsal()).unwrap(), said);
+    let refused = answer(&party, &other, &mut ledger.rehearsal()).unwrap_err();
+    assert!(matches!(refused, PartyError::Answered { party: 0 }), "{refused}");
+    // Of answers that come together the last may be one too many.
+    let empty = PartyLedger::create(&folder.path().join("empty"), session.id(), 0).unwrap();
+    let policy = Some(ReleasePolicy::new(1, 20).unwrap());
+    let entry =
+        |i| Entry { session: session.id(), party: 0, subject: Digest([i; 32]), question: Digest([9; 32]), policy };
+    let mut rehearsal = empty.rehearsal();
+    rehearsal.admit(&entry(1)).unwrap();
+    assert!(matches!(rehearsal.admit(&entry(2)), Err(PartyError::UsedUp { .. })));
+    empty.rehearsal().admit(&entry(2)).unwrap();
 }
 
 /// The process that is killed: it answers one ciphertext after another, and says each answer when it is given.
