@@ -338,7 +338,7 @@ fn table_worlds() -> &'static [World] {
     static WORLDS: OnceLock<Vec<World>> = OnceLock::new();
     WORLDS.get_or_init(|| {
         let literal = BootstrapLiteral::g15().insecure(11).unwrap();
-        (0..sized(8, 24)).map(|_| World::new(&literal)).collect()
+        (0..sized(16, 24)).map(|_| World::new(&literal)).collect()
     })
 }
 
