@@ -172,9 +172,16 @@ def compile(  # noqa: A001
 
 def _features(model: Any, example: Any) -> list[str] | None:
     """The names of the columns, if any: those that the estimator was fitted with, or the examples'."""
-    # LightGBM makes names up, and changes others.
-    known = None if hasattr(model, "booster_") else getattr(model, "feature_names_in_", None)
-    return names(example) if known is None else [str(name) for name in known]
+    given = names(example)
+    if hasattr(model, "booster_"):
+        # LightGBM writes a space as _, and makes names up where it had none: only their order tells.
+        written = {name.replace(" ", "_"): name for name in given or []}
+        order = list(getattr(model, "feature_name_", []))
+        if sorted(written) == sorted(order):
+            require_names([written[name] for name in order], example)
+        return given
+    known = getattr(model, "feature_names_in_", None)
+    return given if known is None else [str(name) for name in known]
 
 
 def _of_layers(read: Read, rows: NDArray[np.float64], wanted: _Wanted) -> CompiledModel:
@@ -272,8 +279,11 @@ class ModelPlan(Travels):
         Its client refuses frames with other columns or another order, and labels are these classes. Names
         that are left out stay as they are.
 
-        Raises `ShapeError` unless there is a name for each number of an input, and for each class.
+        Raises `ShapeError` unless there is a name for each number of an input, and for each class, and
+        `InputError` for one text in the place of names.
         """
+        if isinstance(columns, str):
+            raise InputError("names of columns are a list of texts, not one text")
         inputs, outputs, _ = self._core.sizes
         wanted = {"numbers": 0, "sign": 2}.get(self.figures["label"], outputs)
         features = self._features if columns is None else [str(name) for name in columns]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
+from sudare import _estimators, _models
 
 
 def compiled(
@@ -746,3 +747,32 @@ def test_random_networks_agree_with_the_reference_evaluator() -> None:
             answers = client.decrypt(client.server(model).run(client.encrypt(examples)))
             assert np.abs(answers - model.polynomial(examples)).max() <= model.plan.figures["error"]
     assert encrypted == 50
+
+
+def test_names_that_lightgbm_changed() -> None:
+    """A space is _ there: the order is compared all the same."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a x": [1.0], "b": [2.0]})
+    model = SimpleNamespace(booster_=None, feature_name_=["a_x", "b"])
+    assert _models._features(model, frame) == ["a x", "b"]
+    with pytest.raises(sd.ShapeError, match="same order"):
+        _models._features(model, frame[["b", "a x"]])
+    model.feature_name_ = ["Column_0", "Column_1"]
+    assert _models._features(model, frame[["b", "a x"]]) == ["b", "a x"]
+
+
+def test_several_labels_of_a_row_are_no_class() -> None:
+    """Their scores are those of a classifier whose label is the largest one's place."""
+    rows = np.eye(3)
+    model = SimpleNamespace(decision_function=lambda x: x, predict=lambda x: (x > 0).astype(int))
+    with pytest.raises(sd.UnsupportedError, match="decision_function answers"):
+        _estimators.require_same_answers(model, rows, rows, "argmax", np.arange(3))
+    model.predict = lambda x: x.argmax(axis=1)
+    _estimators.require_same_answers(model, rows, rows, "argmax", np.arange(3))
+
+
+def test_one_text_is_no_list_of_names() -> None:
+    """Its letters would be names."""
+    model, _ = compiled(np.random.default_rng(3), "square")
+    with pytest.raises(sd.InputError, match="list of texts"):
+        model.plan.named("abcdef")

@@ -215,7 +215,7 @@ pub struct Compile {
     /// Share of the examples that keep their label
     #[arg(long, value_name = "SHARE", default_value_t = 0.99)]
     pub agreement: f64,
-    /// Largest difference of polynomials from the network on the examples [default: what the agreement allows]
+    /// Largest difference of polynomials from the network on the examples [default: what the agreement allows; of numbers, --error]
     #[arg(long, value_name = "E")]
     pub approximation: Option<f64>,
     /// Degree of all polynomials [default: the least that serves]
@@ -227,9 +227,9 @@ pub struct Compile {
     /// Examples that come together
     #[arg(long, value_name = "B", default_value_t = 1)]
     pub batch: usize,
-    /// What an answer says
-    #[arg(long, value_enum, default_value = "argmax")]
-    pub label: Label,
+    /// What an answer says [default: argmax, and numbers of a network with one output]
+    #[arg(long, value_enum)]
+    pub label: Option<Label>,
     #[command(flatten)]
     pub csv: Csv,
     /// The folder that model.bin and plan.json go to

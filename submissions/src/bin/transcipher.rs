@@ -34,7 +34,10 @@ impl Instance {
         let (_, (name, blocks)) = known.ok_or("sizes are 0 to 3, or toy, small, medium, large")?;
         // A ring without security is for trials of the programs.
         let literal = match std::env::var("SUDARE_INSECURE") {
-            Ok(log_n) => literal().insecure(log_n.parse()?)?,
+            Ok(log_n) => {
+                eprintln!("SUDARE_INSECURE: a ring of 2^{log_n}, which has NO SECURITY");
+                literal().insecure(log_n.parse()?)?
+            }
             Err(_) => literal(),
         };
         let params = literal.build()?;
@@ -72,8 +75,13 @@ impl Instance {
         self.io.join("ciphertexts_download").join("maximum.bin")
     }
 
-    fn load(&self, path: &Path) -> Outcome<Vec<Discrete>> {
-        from_bytes(&self.params, &read(path)?)
+    /// The values of a file, so many.
+    fn load(&self, path: &Path, wanted: usize) -> Outcome<Vec<Discrete>> {
+        let values = from_bytes(&self.params, &read(path)?)?;
+        match values.len() == wanted {
+            true => Ok(values),
+            false => Err(format!("{}: {} values, where {wanted} belong", path.display(), values.len()).into()),
+        }
     }
 
     fn save(&self, path: &Path, values: &[Discrete]) -> Outcome<()> {
@@ -139,7 +147,7 @@ fn encrypt(instance: &Instance) -> Outcome<()> {
 fn decipher(instance: &Instance) -> Outcome<()> {
     let mut reported = Reported::default();
     let (server, keys) = reported.timed("Loading keys", || {
-        let keys = (0..=ROUNDS).map(|round| instance.load(&instance.round_key(round)));
+        let keys = (0..=ROUNDS).map(|round| instance.load(&instance.round_key(round), instance.layout.values()));
         Ok((instance.server()?, keys.collect::<Outcome<Vec<_>>>()?))
     })?;
     let (layout, blocks) = (instance.layout, instance.blocks()?);
@@ -163,27 +171,27 @@ fn decipher(instance: &Instance) -> Outcome<()> {
 fn compute(instance: &Instance) -> Outcome<()> {
     let mut reported = Reported::default();
     let server = reported.timed("Loading keys", || instance.server())?;
-    let state = instance.load(&instance.state())?;
+    let state = instance.load(&instance.state(), instance.layout.values())?;
     let found = reported.timed("Maximum", || Maximum::new(&server, instance.layout).find(&state))?;
     instance.save(&instance.answer(), &found)?;
     write(&instance.io.join("server_reported_steps.json"), reported.text().as_bytes())
 }
 
-fn decrypted(instance: &Instance, path: &Path) -> Outcome<Vec<Vec<u64>>> {
+fn decrypted(instance: &Instance, path: &Path, wanted: usize) -> Outcome<Vec<Vec<u64>>> {
     let secret = instance.secret_key()?;
     let owner = Decryptor::new(&instance.params, &secret)?;
-    Ok(instance.load(path)?.iter().map(|x| owner.decrypt(x)).collect::<Result<_, _>>()?)
+    Ok(instance.load(path, wanted)?.iter().map(|x| owner.decrypt(x)).collect::<Result<_, _>>()?)
 }
 
 fn words(instance: &Instance) -> Outcome<()> {
-    let blocks = instance.layout.unpack(&decrypted(instance, &instance.state())?);
+    let blocks = instance.layout.unpack(&decrypted(instance, &instance.state(), instance.layout.values())?);
     let words = blocks.iter().flat_map(|block| block.as_chunks::<2>().0);
     let text: String = words.map(|word| format!("{}\n", u16::from_be_bytes(*word))).collect();
     write(&instance.io.join("result_aes.txt"), text.as_bytes())
 }
 
 fn largest(instance: &Instance) -> Outcome<()> {
-    let digits = decrypted(instance, &instance.answer())?;
+    let digits = decrypted(instance, &instance.answer(), 2)?;
     let [low, high] = digits.as_slice() else { return Err("an answer of two digits".into()) };
     write(&instance.io.join("result.txt"), format!("{}\n", largest_word([low, high])).as_bytes())
 }

@@ -19,7 +19,7 @@ use sudare_session::Announced;
 /// Most bytes that are read from standard input.
 const MAX_STREAM: u64 = 4 << 30;
 /// Most bytes of a plan or an expression.
-const MAX_TEXT: u64 = sudare_plan::MAX_PLAN_BYTES as u64;
+const MAX_TEXT: u64 = super::MAX_PLAN_TEXT;
 
 /// Something that is in a file.
 struct Found {

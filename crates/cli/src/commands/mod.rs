@@ -28,7 +28,6 @@ use crate::files::{self, Existing};
 use clap::CommandFactory;
 use std::io::Write;
 use std::path::Path;
-use sudare_plan::MAX_PLAN_BYTES;
 use sudare_plan::Plan;
 use sudare_ring::ErrorKind;
 
@@ -60,6 +59,9 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
+/// The longest text of a plan, which a forest has; each kind has a limit of its own.
+const MAX_PLAN_TEXT: u64 = 64 << 20;
+
 /// A plan of either kind.
 enum AnyPlan {
     /// Of matrices.
@@ -81,7 +83,7 @@ fn load_plan(path: &Path) -> Result<Plan, CliError> {
 }
 
 fn any_plan(path: &Path) -> Result<AnyPlan, CliError> {
-    let bytes = files::read(path, MAX_PLAN_BYTES as u64)?;
+    let bytes = files::read(path, MAX_PLAN_TEXT)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| {
         CliError::new(ErrorKind::Format, "this is no plan: it is not text; copy it again").in_file(path)
     })?;

@@ -27,6 +27,8 @@ const KEY_FILES: [&str; 2] = ["secret.key", "eval.keys"];
 const MAX_NETWORK: u64 = 2 << 30;
 pub const MAX_MODEL: u64 = 16 << 30;
 const MAX_MESSAGE: u64 = 16 << 30;
+/// Most labels that `decrypt` tells.
+const MOST_LABELS: usize = 20;
 
 /// The plan of a model.
 pub type ModelPlan = NetworkOrForest<Plan, forest::Plan>;
@@ -55,17 +57,21 @@ pub fn is_model(path: &Path) -> Result<bool, CliError> {
 pub fn compile(args: &args::Args, a: &args::Compile) -> Result<(), CliError> {
     let network = Network::from_onnx(&files::read(&a.network, MAX_NETWORK)?).in_file(&a.network)?;
     let (examples, _) = matrices::array::<f64>(&a.examples, &a.csv)?;
+    check_shape(&examples.shape, network.inputs()).in_file(&a.examples)?;
+    let numbers = a.label.map_or(network.outputs() == 1, |label| matches!(label, Label::Numbers));
+    // Numbers have no label that an approximation could be judged by.
+    let judged = !numbers || a.approximation.is_some() || a.degree.is_some();
     let goal = Goal {
         error: a.error,
         agreement: a.agreement,
-        approximation: a.approximation,
+        approximation: if judged { a.approximation } else { Some(a.error) },
         degree: a.degree,
         margin: a.margin,
         batch: a.batch,
         label: match a.label {
-            Label::Argmax => sudare_models::Label::Argmax,
-            Label::Sign => sudare_models::Label::Sign,
-            Label::Numbers => sudare_models::Label::Numbers,
+            Some(Label::Sign) => sudare_models::Label::Sign,
+            _ if numbers => sudare_models::Label::Numbers,
+            _ => sudare_models::Label::Argmax,
         },
         ..Goal::default()
     };
@@ -85,6 +91,17 @@ pub fn compile(args: &args::Args, a: &args::Compile) -> Result<(), CliError> {
     let lines = files.map(|(whole, note)| format!("{}  {}  {note}", whole.path().display(), bytes(whole.size())));
     say(args, format!("{}\n{}", model.plan(), lines.collect::<Vec<_>>().join("\n")))?;
     files::place(wholes, args.existing())
+}
+
+/// Refuses numbers that are not one example, in whatever shape, or one example after the other.
+fn check_shape(shape: &[usize], inputs: usize) -> Result<(), CliError> {
+    let all: usize = shape.iter().product();
+    let rows = shape.first().is_some_and(|rows| rows.checked_mul(inputs) == Some(all));
+    if all == inputs || rows {
+        return Ok(());
+    }
+    let message = format!("examples of {inputs} numbers are wanted, one a row; this has the shape {shape:?}");
+    Err(CliError::new(ErrorKind::Shape, message))
 }
 
 pub fn keygen(args: &args::Args, a: &args::Keygen, plan: &ModelPlan) -> Result<(), CliError> {
@@ -137,13 +154,7 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt, plan: &ModelPlan) -> Result
     let client = client(plan, &a.keys)?;
     let (array, _) = matrices::array::<f64>(&a.matrix, &a.csv)?;
     let [inputs, _] = sizes(plan);
-    if !array.data.len().is_multiple_of(inputs) {
-        let message = format!(
-            "examples of {inputs} numbers are wanted, one after the other; this has the shape {:?}",
-            array.shape
-        );
-        return Err(CliError::new(ErrorKind::Shape, message).in_file(&a.matrix));
-    }
+    check_shape(&array.shape, inputs).in_file(&a.matrix)?;
     let request = Threads::new(args.threads).run(|| either!(&client, client => client.encrypt(&array.data)));
     let request = request.in_file(&a.matrix)?;
     let note = format!("{} encrypted examples", request.examples());
@@ -177,10 +188,11 @@ pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
     }
     let model = Compiled::from_bytes(&files::read(&a.plan, MAX_MODEL)?);
     let model = model.in_file(&a.plan)?;
-    let keys = files::read(&a.keys, MAX_MESSAGE)?;
-    let keys = either!(&model, model => Keys::from_bytes(model.plan(), &keys)).in_file(&a.keys)?;
-    let request = files::read(input, MAX_MESSAGE)?;
-    let request = either!(&model, model => Request::from_bytes(model.plan(), &request)).in_file(input)?;
+    // The files' bytes are gone when these are read: the plan's memory has room for one of either.
+    let keys = either!(&model, model => Keys::from_bytes(model.plan(), &files::read(&a.keys, MAX_MESSAGE)?));
+    let keys = keys.in_file(&a.keys)?;
+    let request = either!(&model, model => Request::from_bytes(model.plan(), &files::read(input, MAX_MESSAGE)?));
+    let request = request.in_file(input)?;
     let stored = either!(&model, model => model.plan().stores());
     let bar = Bar::steps("computing", args.quiet);
     let answer = Threads::new(args.threads).run(|| {
@@ -210,8 +222,12 @@ pub fn decrypt(args: &args::Args, a: &args::Decrypt, plan: &ModelPlan) -> Result
     let rows = found.len() / outputs;
     let matrix = Matrix::new(rows, outputs, found).in_file(&a.result)?;
     let whole = matrices::write(&a.output, &Numbers::Reals(vec![matrix]), &Names::default(), &a.csv)?;
-    let labels: Vec<String> = labels.into_iter().flatten().map(|label| label.to_string()).collect();
-    let told = if labels.is_empty() { String::new() } else { format!("; labels {}", labels.join(", ")) };
+    // A line for people has few of them; a row without a label has its place.
+    let named = |label: &Option<usize>| label.map_or_else(|| "-".into(), |label| label.to_string());
+    let few: Vec<String> = labels.iter().take(MOST_LABELS).map(named).collect();
+    let more = if labels.len() > MOST_LABELS { ", …" } else { "" };
+    let told =
+        if labels.iter().any(Option::is_some) { format!("; labels {}{more}", few.join(", ")) } else { String::new() };
     say(args, format!("{}  {}  {rows}×{outputs}{told}", a.output.display(), bytes(whole.size())))?;
     whole.put(args.existing())
 }

@@ -84,6 +84,9 @@ fn a_network_computes_on_what_it_cannot_read() {
     // What does not belong together, and what a model has not.
     place.fails("compile net.onnx --examples x.csv --error 1e-30 -o m2", 6, "1.0e-30");
     place.fails("compile x.csv --examples x.csv -o m", 2, "is there already");
+    fs::write(place.path("rows.csv"), "1,0,0\n0,1,0\n0,0,1\n1,1,1\n").unwrap();
+    place.fails("encrypt m/plan.json --keys keys/secret.key rows.csv -o other", 3, "one a row");
+    place.fails("compile net.onnx --examples rows.csv -o m2", 3, "one a row");
     place.fails("encrypt m/plan.json --keys keys/secret.key --as left x.csv -o other", 2, "one input");
     place.fails("run m/plan.json --keys keys/eval.keys x.ct -o other", 2, "model.bin");
     place.fails("decrypt m/plan.json --keys keys/secret.key x.ct -o other.csv", 4, "answer");
