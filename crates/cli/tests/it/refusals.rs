@@ -54,7 +54,7 @@ fn damaged_files() {
         place.fails("encrypt bad.json --keys keys/public.key --as left a.npy -o out.ct", 5, "plan cannot be used");
     }
     place.write("bad.json", vec![b' '; 5 << 20]);
-    place.fails("keygen bad.json -o other", 5, "limit");
+    place.fails("keygen bad.json -o other", 5, "a plan has at most");
     place.fails("matmul plan.json --keys keys/eval.keys a.npy b.ct -o out.ct", 5, "not a Sudare file");
 }
 
