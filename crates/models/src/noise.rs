@@ -18,14 +18,18 @@ use crate::placement::Placement;
 use crate::sparse::Sparse;
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
+use sudare_he::HeError;
 use sudare_he::circuits::polynomial::PolynomialCircuit;
 use sudare_he::ckks::{EncodeAt, Params, spread};
 use sudare_ring::threads;
+use sudare_rlwe::RlweError;
 
 /// log2 of the probability that an answer with all its numbers is further away than promised.
 pub(crate) const FAILURE: f64 = -30.0;
 /// Points at which a polynomial's own errors are looked at.
 const POINTS: usize = 65;
+/// The variance of a polynomial of which nothing would be left: larger than any goal's, and no infinity, which times zero is no number.
+const WORTHLESS: f64 = 1e100;
 
 /// Examples at which Jacobians are looked at, at most, and outputs.
 const LOOKED_AT: usize = 16;
@@ -288,9 +292,13 @@ impl Gains {
                     let prime = params.prime_at(level) as f64;
                     unit(spread::relinearisation(params, level) / (prime * prime) + spread::division(params, 2), target)
                 } else {
-                    let circuit = PolynomialCircuit::new(params, &a.polynomial, level, scale, target)?;
                     let at = |i: usize| Complex64::from(a.reach * (2.0 * i as f64 / (POINTS - 1) as f64 - 1.0));
-                    (0..POINTS).map(|i| circuit.variance(&[at(i)], 0.0)).fold(0.0, f64::max) / 2.0
+                    match PolynomialCircuit::new(params, &a.polynomial, level, scale, target) {
+                        Ok(circuit) => (0..POINTS).map(|i| circuit.variance(&[at(i)], 0.0)).fold(0.0, f64::max) / 2.0,
+                        // It would leave nothing of its values: no goal is met by it.
+                        Err(HeError::Rlwe(RlweError::Parameters { .. })) => WORTHLESS,
+                        Err(other) => return Err(other.into()),
+                    }
                 };
                 let added = added + renewed(1, target);
                 output.iter_mut().zip(&growth).for_each(|(o, g)| *o += g.kept[k + 1].powi(2) * added);
