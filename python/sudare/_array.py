@@ -158,16 +158,6 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         return self._batch + tuple(n for axis, n in enumerate(self._core.shape) if axis not in self._dropped)
 
     @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """What decryption gives."""
         return np.dtype(np.float64)
@@ -176,11 +166,6 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
     def T(self: Self) -> Self:  # noqa: N802 (NumPy's name)
         """The transpose."""
         return self.transpose()
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise UnsupportedError("a number has no length")
-        return self.shape[0]
 
     def __getitem__(self, key: Any) -> Any:
         """Slices, picks, new axes and one list or mask of lines, as NumPy has them.

@@ -601,6 +601,26 @@ UFUNCS: Handlers = {
 class Methods:
     """What arrays have as methods and NumPy as functions."""
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that decryption gives."""
+        raise NotImplementedError
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise UnsupportedError("a number has no length")
+        return self.shape[0]
+
     def flatten(self, order: str = "C") -> Any:
         """All elements as a vector, by rows, or with "F" by columns.
 
@@ -670,13 +690,8 @@ class Indexed(NDArrayOperatorsMixin, Methods, Opaque):
     __ior__ = NDArrayOperatorsMixin.__or__
     __ixor__ = NDArrayOperatorsMixin.__xor__
 
-    #: What an encrypted index is told.
+    #: The refusal of an encrypted index.
     _index: ClassVar[str]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape that decryption gives."""
-        raise NotImplementedError
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Functions of NumPy of which one operand is encrypted."""
@@ -690,21 +705,6 @@ class Indexed(NDArrayOperatorsMixin, Methods, Opaque):
     def _refusal(name: str) -> UnsupportedError:
         """What to write in place of a function of NumPy."""
         raise NotImplementedError
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise UnsupportedError("a number has no length")
-        return self.shape[0]
 
     @property
     def _indices(self) -> NDArray[np.intp]:

@@ -5,7 +5,7 @@ use crate::commands::genome_args::Genome;
 use crate::commands::index_args::Index;
 use crate::commands::model;
 use crate::commands::party_args::Party;
-use crate::commands::serve_args::{Far, Health, Serve, Tokens};
+use crate::commands::serve_args::{Health, RemoteArgs, Serve, Tokens};
 use crate::files::Existing;
 use clap::{Args as Arguments, Parser, Subcommand};
 use std::path::PathBuf;
@@ -298,7 +298,7 @@ pub struct Matmul {
     #[command(flatten)]
     pub csv: Csv,
     #[command(flatten)]
-    pub far: Far,
+    pub remote: RemoteArgs,
     /// Where the encrypted product goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -321,7 +321,7 @@ pub struct Run {
     #[command(flatten)]
     pub csv: Csv,
     #[command(flatten)]
-    pub far: Far,
+    pub remote: RemoteArgs,
     /// Where the encrypted result goes
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,

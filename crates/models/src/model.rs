@@ -57,6 +57,9 @@ impl Default for Goal {
     }
 }
 
+/// Most examples of a batch: sizes of one fit 64 bits by far.
+const MAX_BATCH: usize = 1 << 24;
+
 impl Goal {
     pub(crate) fn check(&self) -> Result<(), ModelError> {
         let good = |x: f64| x.is_finite() && x > 0.0;
@@ -72,8 +75,8 @@ impl Goal {
         if self.degree.is_some_and(|d| !(1..=255).contains(&d)) {
             return goal("degrees go from 1 to 255");
         }
-        if self.batch == 0 {
-            return goal("a batch has at least one example");
+        if !(1..=MAX_BATCH).contains(&self.batch) {
+            return goal("a batch has one example to 16,777,216");
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ const HALVES: usize = 4;
 /// Rows that may meet in a cell, for the bounds that travel.
 const MEET: f64 = 4.0;
 /// Segments that are worked on side by side, for each thread.
-const WAVE: usize = 4;
+const WAVE: usize = 2;
 /// Threads that read blocks ahead.
 const READERS: usize = 2;
 /// Blocks that are read ahead.

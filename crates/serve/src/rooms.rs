@@ -145,7 +145,7 @@ impl Rooms {
         let bytes = self.objects.keep(tenant, object)?;
         let path = self.folder(tenant, room).join(name);
         let text = object.to_string();
-        // On the disk before anybody is told.
+        // On the disk before the answer.
         let written =
             atomic::make_folder(&path).and_then(|()| atomic::write_new(&path, &[text.as_bytes()], Access::Owner));
         if let Err(error) = written {
@@ -194,23 +194,23 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// What a party would be told.
-fn told(problem: Problem) -> MatrixError {
+/// The error that a party would get.
+fn as_error(problem: Problem) -> MatrixError {
     MatrixError::Messages { kind: problem.kind(), words: problem.to_string() }
 }
 
 impl Messages for Opened {
     fn names(&self, beginning: &str) -> Result<BTreeSet<String>, MatrixError> {
-        let found = self.rooms.messages(&self.tenant, &self.room, beginning).map_err(told)?;
+        let found = self.rooms.messages(&self.tenant, &self.room, beginning).map_err(as_error)?;
         Ok(found.into_keys().collect())
     }
 
     fn get(&self, name: &str, limit: u64) -> Result<Vec<u8>, MatrixError> {
-        let message = self.rooms.message(&self.tenant, &self.room, name).map_err(told)?;
+        let message = self.rooms.message(&self.tenant, &self.room, name).map_err(as_error)?;
         if message.bytes > limit {
             return Err(too_long(&self.place(name)));
         }
-        self.rooms.objects.read(&self.tenant, message.object).map_err(told)
+        self.rooms.objects.read(&self.tenant, message.object).map_err(as_error)
     }
 
     fn post(&self, name: &str, bytes: &[u8]) -> Result<bool, MatrixError> {
@@ -221,7 +221,7 @@ impl Messages for Opened {
         };
         match put() {
             Err(problem) if problem.kind() == ErrorKind::State => Ok(false),
-            posted => posted.map(|_| true).map_err(told),
+            posted => posted.map(|_| true).map_err(as_error),
         }
     }
 

@@ -155,7 +155,7 @@ fn ask(all: &Args, a: &args::Ask, asked: Asked) -> Result<(), CliError> {
         return Err(CliError::new(ErrorKind::Usage, "a fetch takes one threshold; count takes several"));
     }
     let query = Query::from_bytes(&index, &files::read(&a.query, MAX_MESSAGE)?).in_file(&a.query)?;
-    let answer = match a.far.remote()? {
+    let answer = match a.remote.connect()? {
         Some(remote) => {
             let (table, query) = (a.table.display().to_string(), remote::send(&remote, &a.query)?);
             let both = |gap: &Gap| (gap.low, gap.high);
@@ -192,7 +192,7 @@ fn ask(all: &Args, a: &args::Ask, asked: Asked) -> Result<(), CliError> {
 }
 
 fn send(all: &Args, a: &args::Send) -> Result<(), CliError> {
-    let Some(remote) = a.far.remote()? else {
+    let Some(remote) = a.remote.connect()? else {
         return Err(CliError::new(ErrorKind::Usage, "say where to: --server URL --token-file FILE"));
     };
     let index = load(&a.plan)?;

@@ -1,6 +1,6 @@
 //! The command line of `sudare index`.
 
-use super::serve_args::Far;
+use super::serve_args::RemoteArgs;
 use crate::args::Csv;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -134,7 +134,7 @@ impl Index {
             Self::Discard(a) => (vec![a.plan.clone(), a.keys.clone()], Vec::new()),
             Self::Query(a) => (vec![a.plan.clone(), a.keys.clone(), a.vectors.clone()], vec![a.output.clone()]),
             Self::Count(a) | Self::Fetch(a) | Self::Scores(a) => {
-                let here = a.keys.iter().chain(a.far.server.is_none().then_some(&a.table));
+                let here = a.keys.iter().chain(a.remote.server.is_none().then_some(&a.table));
                 ([&a.plan, &a.query].into_iter().chain(here).cloned().collect(), vec![a.output.clone()])
             }
             Self::Send(a) => (vec![a.plan.clone(), a.keys.clone(), a.table.clone()], Vec::new()),
@@ -262,7 +262,7 @@ pub struct Ask {
     #[arg(long, value_name = "GB", default_value_t = 4.0, conflicts_with = "server")]
     pub memory: f64,
     #[command(flatten)]
-    pub far: Far,
+    pub remote: RemoteArgs,
     /// The encrypted answer
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -283,7 +283,7 @@ pub struct Send {
     #[arg(value_name = "NAME")]
     pub name: String,
     #[command(flatten)]
-    pub far: Far,
+    pub remote: RemoteArgs,
 }
 
 #[derive(Debug, Args)]

@@ -176,13 +176,13 @@ pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
     if a.keys_memory.is_some() {
         return usage("the keys of a model are held in memory: without --keys-memory");
     }
-    if let Some(far) = a.far.remote()? {
+    if let Some(remote) = a.remote.connect()? {
         let model = a.plan.display().to_string();
-        let (keys, inputs) = (remote::send(&far, &a.keys)?, remote::send(&far, input)?);
+        let (keys, inputs) = (remote::send(&remote, &a.keys)?, remote::send(&remote, input)?);
         let mut out = Output::create(&a.output, Access::Usual)?;
-        let job = remote::result(args, &far, &sudare_serve::Request::Infer { model, keys, inputs }, &mut out)?;
+        let job = remote::result(args, &remote, &sudare_serve::Request::Infer { model, keys, inputs }, &mut out)?;
         let whole = out.finish()?;
-        remote::forget(&far, job)?;
+        remote::forget(&remote, job)?;
         say(args, format!("{}  {}  encrypted answers", a.output.display(), bytes(whole.size())))?;
         return whole.put(args.existing());
     }

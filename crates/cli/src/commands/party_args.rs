@@ -1,7 +1,7 @@
 //! The command line of `sudare party`.
 
 use super::super::args::{Csv, KEY_FILES};
-use super::serve_args::remote;
+use super::serve_args::RemoteArgs;
 use crate::error::CliError;
 use clap::{Args as Arguments, Subcommand};
 use std::path::PathBuf;
@@ -30,24 +30,17 @@ pub enum Party {
 /// Where the messages are that all parties see.
 #[derive(Debug, Arguments)]
 pub struct At {
-    /// The folder that all parties see; with --server the name of their room there
+    /// The folder that all parties see; with --server the name of their room there, where all parties are one tenant
     #[arg(value_name = "ROOM")]
     pub at: PathBuf,
-    /// A server that has the room instead, as https://HOST:PORT; all parties are one tenant there
-    #[arg(long, value_name = "URL", requires = "token_file")]
-    pub server: Option<String>,
-    /// A token of the tenant
-    #[arg(long, value_name = "FILE", requires = "server")]
-    pub token_file: Option<PathBuf>,
-    /// The server's own certificate, or its authority's, PEM; needed unless a public authority signed it
-    #[arg(long, value_name = "FILE", requires = "server")]
-    pub ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub server: RemoteArgs,
 }
 
 impl At {
     /// The room of a server, if one is named.
     pub fn remote(&self) -> Result<Option<Arc<RemoteRoom>>, CliError> {
-        let Some(remote) = remote(&self.server, &self.token_file, &self.ca)? else { return Ok(None) };
+        let Some(remote) = self.server.connect()? else { return Ok(None) };
         let name = self.at.to_str().ok_or_else(|| CliError::new(ErrorKind::Usage, "the room's name is no text"))?;
         Ok(Some(RemoteRoom::new(remote, name)))
     }

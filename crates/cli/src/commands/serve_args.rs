@@ -152,10 +152,10 @@ pub struct Health {
     pub ca: Option<PathBuf>,
 }
 
-/// Where the work is done, if not here.
+/// The server that does the work, if it is not done here.
 #[derive(Debug, Args)]
-pub struct Far {
-    /// A server that computes instead, as https://HOST:PORT; keys and values are sent once
+pub struct RemoteArgs {
+    /// A server instead of this machine, as https://HOST:PORT; what it has already is not sent again
     #[arg(long, value_name = "URL", requires = "token_file")]
     pub server: Option<String>,
     /// The tenant's token
@@ -166,25 +166,16 @@ pub struct Far {
     pub ca: Option<PathBuf>,
 }
 
-impl Far {
+impl RemoteArgs {
     /// The server, if one is named.
-    pub fn remote(&self) -> Result<Option<Remote>, CliError> {
-        remote(&self.server, &self.token_file, &self.ca)
+    pub fn connect(&self) -> Result<Option<Remote>, CliError> {
+        let (Some(url), Some(path)) = (&self.server, &self.token_file) else { return Ok(None) };
+        let token = files::read_secret(path, MAX_TEXT)?;
+        let token = std::str::from_utf8(&token)
+            .map_err(|_| CliError::new(ErrorKind::Input, "this is no token: it is not text").in_file(path))?;
+        let ca = self.ca.as_deref().map(|path| files::read(path, MAX_TEXT)).transpose()?;
+        Ok(Some(Remote::new(url, token.trim(), ca.as_deref())?))
     }
-}
-
-/// The way to a server, if one is named.
-pub fn remote(
-    server: &Option<String>,
-    token_file: &Option<PathBuf>,
-    ca: &Option<PathBuf>,
-) -> Result<Option<Remote>, CliError> {
-    let (Some(url), Some(path)) = (server, token_file) else { return Ok(None) };
-    let token = files::read_secret(path, MAX_TEXT)?;
-    let token = std::str::from_utf8(&token)
-        .map_err(|_| CliError::new(ErrorKind::Input, "this is no token: it is not text").in_file(path))?;
-    let ca = ca.as_deref().map(|path| files::read(path, MAX_TEXT)).transpose()?;
-    Ok(Some(Remote::new(url, token.trim(), ca.as_deref())?))
 }
 
 impl Serve {

@@ -51,7 +51,7 @@ pub fn matmul(args: &args::Args, a: &args::Matmul) -> Result<(), CliError> {
         let message = format!("the plan computes {}, not one product; use `sudare run`", plan.expression());
         return Err(CliError::new(ErrorKind::Usage, message).in_file(&a.plan));
     };
-    if let Some(remote) = a.far.remote()? {
+    if let Some(remote) = a.remote.connect()? {
         return super::remote::matmul(args, a, &plan, &remote, [left, right]);
     }
     let server = load_server(&plan, &a.keys, a.keys_memory, args.threads)?;
@@ -81,11 +81,11 @@ pub fn named<'a>(plan: &Plan, text: &'a str) -> (&'a str, &'a Path) {
 
 pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
     // A server's model has a name there, and no file here.
-    if model::is_model(&a.plan)? || (a.far.server.is_some() && !a.plan.exists()) {
+    if model::is_model(&a.plan)? || (a.remote.server.is_some() && !a.plan.exists()) {
         return model::run(args, a);
     }
     let plan = load_plan(&a.plan)?;
-    if let Some(remote) = a.far.remote()? {
+    if let Some(remote) = a.remote.connect()? {
         return super::remote::run(args, a, &plan, &remote);
     }
     let server = load_server(&plan, &a.keys, a.keys_memory, args.threads)?;

@@ -30,7 +30,7 @@ fn three_parties_at_a_server() {
     place.fails("party round study --home north --server http://127.0.0.1:1 --token-file token", 7, "127.0.0.1:1");
 }
 
-/// A session in the room that each command is told.
+/// A session in the room that each command names.
 fn three_parties(place: &Place, mut room: impl FnMut() -> String) {
     let ok = |words: &str, room: String| place.ok(&words.replace(" room", &format!(" {room}")));
     let fails = |words: &str, room: String, code: i32, told: &str| {

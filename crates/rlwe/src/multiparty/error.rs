@@ -107,7 +107,7 @@ pub enum PartyError {
     },
     /// Messages that have not come.
     #[error(
-        "messages of parties {parties:?} are missing; wait for them, or go on without them where the threshold allows it"
+        "messages of parties {parties:?} are missing; wait for them; keys need all parties, and a result all who were asked"
     )]
     Missing {
         /// Whose.

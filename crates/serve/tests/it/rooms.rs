@@ -241,7 +241,7 @@ fn a_session_goes_through_a_server() {
     copied(&*world.room(&server), &copy);
     assert_eq!(Room::open(Folder::at(&copy)).unwrap().unanswered(&result).unwrap(), names(&[]));
     server.stop();
-    // A party that meets no server is told so.
+    // Without a server a party gets an error that says so.
     let gone = parties[0].round().unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::Io, "{gone}");
 }

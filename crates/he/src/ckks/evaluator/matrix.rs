@@ -71,7 +71,7 @@ impl Evaluator {
         let right = parts_of(b);
         let left: Vec<Vec<_>> = lists.iter().map(|a| parts_of(a)).collect();
         let levels = left.iter().map(|a| self.inner.check_dot(a, &right)).collect::<Result<Vec<_>, _>>()?;
-        let level = levels.into_iter().min().unwrap_or(0);
+        let Some(level) = levels.into_iter().min() else { return Ok(Vec::new()) };
         let state = |a: &&[&Ciphertext]| {
             let state = State { scale: a[0].scale * b[0].scale, bound: 0.0, noise: 0.0 };
             Ok((self.dot_state(state, a, b, level)?, dot_spread(Spread::even(0.0, 0.0), a, b)))
