@@ -120,12 +120,21 @@ def test_tables(ints: SimpleNamespace) -> None:
 
 
 def test_noise(ints: SimpleNamespace) -> None:
-    """Measured noise of bootstraps has the variance of the formula; of a fresh ciphertext it is less."""
-    c, s, p = ints.client, ints.server, ints.params
+    """Measured noise of bootstraps has the variance of the formula; of a fresh ciphertext it is less.
+
+    The formula is an expectation over keys. Under one key as short as this set's, the variance has a standard
+    deviation of 13 %, so the mean is over 16 keys.
+    """
+    c, p = ints.client, ints.params
     identity = tfhe.LookupTable(p, np.arange(16))
-    out = s.lookups([(c.encrypt_int(i % 4), identity) for i in range(400)])
-    measured = np.mean([c.noise(x) ** 2 for x in out])
-    assert 0.7 < measured / p.output_variance < 1.4
+
+    def measure(client: tfhe.ClientKey) -> float:
+        """Mean square of the noise of 100 bootstraps."""
+        out = client.server_key().lookups([(client.encrypt_int(i % 4), identity) for i in range(100)])
+        return float(np.mean([client.noise(x) ** 2 for x in out]))
+
+    measured = np.mean([measure(tfhe.ClientKey.generate(p, threads=2)) for _ in range(16)])
+    assert 0.7 < measured / p.output_variance < 1.3
     fresh = np.mean([c.noise(c.encrypt_int(3)) ** 2 for _ in range(100)])
     assert fresh < measured
     assert p.decision_variance(25) > p.decision_variance(1) > 0
