@@ -40,8 +40,6 @@ from ._values import array, count, real
 
 __all__ = ["Index", "IndexAnswer", "IndexClient", "IndexQuery", "IndexServer", "IndexTable", "TooManyError"]
 
-#: Seconds of a transform of 2^14 words with all that belongs to it, on one thread of a Zen 4.
-TRANSFORM = 0.050e-3
 #: Bits of the widest payload.
 _WIDE = 64
 #: Bytes that are taken for free where the system does not say.
@@ -142,13 +140,16 @@ class Index(Travels):
         """Log2 of the probability that a count is wrong or refused, if no cosine lies in the gap."""
         return self._core.expected[2]
 
-    def seconds(self, transform: float = TRANSFORM) -> float:
-        """Seconds of a count on one thread, rows in memory, for those of a transform of 2^14 words."""
-        return self._core.seconds(transform)
+    def seconds(self) -> float:
+        """Seconds of a count of one question on one thread, rows in memory.
 
-    def explain(self, transform: float = TRANSFORM) -> str:
-        """Costs, errors, and what each side learns."""
-        return self._core.explain(transform)
+        `sudare calibrate` measures this machine; before that, the figures are those of a Sapphire Rapids core.
+        """
+        return self._core.seconds()
+
+    def explain(self) -> str:
+        """Costs, errors, and what each side learns. Seconds as in :meth:`seconds`."""
+        return self._core.explain()
 
     def _saved(self) -> builtins.bytes:
         return self._core.to_json().encode()

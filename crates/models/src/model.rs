@@ -13,10 +13,7 @@ use crate::weights;
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
-use sudare_rlwe::work::Work;
-
-/// Seconds that an amount of work takes on one thread of a machine, in a ring of degree 2^n.
-pub type Prices<'p> = &'p (dyn Fn(&Work, u32) -> f64 + Sync);
+use sudare_rlwe::work::Prices;
 
 /// What is wanted of a compiled model.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::Goal;
 use super::program::{NodeSize, ProgramFigures, Refreshes};
-use super::refresh::{FUSED, RefreshWork};
+use super::refresh::RefreshWork;
 use sudare_exact::Packing;
 use sudare_exact::refresh::RefreshSet;
 use sudare_expr::Expr;
@@ -138,7 +138,7 @@ impl ProgramFigures for ExactPlan {
 
 /// Work of the refreshes of a ciphertext of integers, which are done one by one.
 fn refresh_work(plan: &ArraysPlan) -> RefreshWork {
-    RefreshWork::single(plan.refresh_work().fused(FUSED))
+    RefreshWork::single(plan.refresh_work().fused())
 }
 
 impl ProgramFigures for ArraysPlan {

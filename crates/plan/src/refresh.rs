@@ -27,9 +27,6 @@ const MOST_PATHS: usize = 256;
 const DRIFT: f64 = 1.0 + 1.0 / 64.0;
 /// Largest error of a refresh, in deviations: that of the modular reduction is no Gaussian one.
 const LARGEST: f64 = 2.0;
-/// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
-/// timed alone: measured.
-pub(super) const FUSED: f64 = 0.1;
 
 /// Which values of a circuit are refreshed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,7 +76,7 @@ struct Figures {
 impl Figures {
     fn new(literal: &BootstrapLiteral) -> Result<Self, MatrixError> {
         let (params, variance) = (literal.build()?, literal.predicted_noise(2.0)?.total());
-        let cost = |kind: Kind| Ok::<_, MatrixError>(params.cost(kind)?.fused(FUSED));
+        let cost = |kind: Kind| Ok::<_, MatrixError>(params.cost(kind)?.fused());
         let work = RefreshWork { alone: cost(Kind::Real)?, pair: Some(cost(Kind::Pair)?) };
         let memory = [params.key_bytes()?, params.diagonal_bytes()?, params.working_bytes(1)?];
         Ok(Self { levels: literal.levels()?, variance, work, memory })

@@ -8,6 +8,14 @@ use std::ops::{Add, AddAssign, Mul};
 
 /// What stays near a core: the second-level cache of the machines that the default cost model is of.
 pub const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
+/// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
+/// timed alone: measured.
+const FUSED: f64 = 0.1;
+/// Two permutations of a limb, in passes.
+pub const PERMUTED: f64 = 1.5;
+
+/// Seconds that an amount of work takes on one thread of a machine, in a ring of degree 2^n.
+pub type Prices<'p> = &'p (dyn Fn(&Work, u32) -> f64 + Sync);
 
 /// Amounts of primitive work; the cost model multiplies each by a measured time.
 ///
@@ -73,10 +81,10 @@ impl Mul<f64> for Work {
 }
 
 impl Work {
-    /// The same where a pass runs in the loops of others, at a share of what one takes alone.
+    /// The same where passes run in the loops of linear maps and key switches, at a tenth of what one takes alone.
     #[must_use]
-    pub fn fused(self, share: f64) -> Self {
-        Self { pass: self.pass * share, pass_wide: self.pass_wide * share, ..self }
+    pub fn fused(self) -> Self {
+        Self { pass: self.pass * FUSED, pass_wide: self.pass_wide * FUSED, ..self }
     }
 
     /// `count` transforms of a limb whose prime has `bits` bits.

@@ -14,13 +14,12 @@ use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_search::plain::{PlainAnswer, PlainClient, PlainIndex, PlainQuery, PlainTable};
 use sudare_search::{Answer, Asked, Client, Gap, Goal, Index, Keys, Manifest, Parcel, Payload, Query, Server};
 use sudare_serve::Request;
+use sudare_session::machine;
 
 /// Most bytes of the files that are read whole.
 const MAX_PLAN: u64 = 1 << 20;
 const MAX_SECRET: u64 = 16 << 20;
 const MAX_MESSAGE: u64 = 16 << 30;
-/// Seconds of a transform of 2^14 words with all that belongs to it, on one thread of a Zen 4.
-const TRANSFORM: f64 = 0.050e-3;
 
 pub fn run(all: &Args, command: &args::Index) -> Result<(), CliError> {
     let threads = Threads::new(all.threads);
@@ -67,7 +66,8 @@ fn plan(all: &Args, a: &args::Plan) -> Result<(), CliError> {
     };
     let goal = Goal { d: a.d, rows: a.rows, above: a.above, gap, lowest: -1.0, payload };
     let index = Index::in_mode(goal, a.mode)?;
-    say(all, index.explain(TRANSFORM))?;
+    let cost = machine::stored(files::cache_folder().as_deref());
+    say(all, index.explain(&|work, log_n| cost.price(work, log_n, 1)))?;
     write(all, &a.output, index.to_json().as_bytes(), "for both sides")
 }
 

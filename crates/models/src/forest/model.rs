@@ -6,10 +6,10 @@ use super::places::{Part, Places, columns, parts};
 use super::plan::{Column, Figures, Plan, VERSION, label, literal, most_values};
 use super::tree::{Forest, Written};
 use crate::approximate::Label;
-use crate::choice::{FUSED, RECYCLED, encoding, giant_sums, tables};
+use crate::choice::{RECYCLED, encoding, giant_sums, tables};
 use crate::error::{ModelError, format, goal};
 use crate::layout::{babies, steps};
-use crate::model::{Goal, Prices};
+use crate::model::Goal;
 use crate::plan::Operations;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::SQRT_2;
@@ -19,7 +19,7 @@ use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::{BootstrapParams, Kind};
 use sudare_he::discrete::{DiscreteSet, packed_scale};
 use sudare_rlwe::RlweError;
-use sudare_rlwe::work::Work;
+use sudare_rlwe::work::{Prices, Work};
 
 /// Values of leaves in size: scales stay numbers then.
 const SIZES: std::ops::Range<f64> = 1e-100..1e100;
@@ -255,7 +255,7 @@ fn way(
     // As those of networks; and the diagonals of a bootstrap for each of both tables.
     let operand_bytes = (ledger.prepared + 2 * params.diagonal_bytes()?) as f64;
     let streamed = Work { operand_bytes, ..Work::default() };
-    let seconds = prices(&((ledger.work + cost).fused(FUSED) + streamed), log_n);
+    let seconds = prices(&((ledger.work + cost).fused() + streamed), log_n);
     let diagonals = |part: &Part| part.offsets().len() + places.groups(outputs);
     let rows: usize = program.parts.iter().map(diagonals).sum();
     let (level, slots) = (params.input_level() + 1, places.slots());
