@@ -235,7 +235,7 @@ def test_matrix_vector(world: SimpleNamespace) -> None:
         assert np.abs(found[: shape[0]] - m @ v).max() <= c.error_bound < 1e-4
     with pytest.raises(sd.ShapeError):
         made.layout(w.params, np.ones(3))
-    with pytest.raises(sd.PlanError, match="sides go from 1 to 512"):
+    with pytest.raises(sd.PlanError, match="sides from 1 to 512"):
         ckks.MatrixVector(w.encoder, np.ones((600, 2)))
 
 
