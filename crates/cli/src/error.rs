@@ -5,7 +5,6 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use sudare_exact::ExactError;
-use sudare_expr::ExprError;
 use sudare_he::HeError;
 use sudare_methods::MatrixError;
 use sudare_ring::{ErrorKind, Kinded};
@@ -83,12 +82,7 @@ fn remedy(error: &(dyn Error + 'static)) -> &'static str {
     match error.downcast_ref() {
         Some(MatrixError::He(e)) => return remedy(e),
         Some(MatrixError::Exact(e)) => return remedy(e),
-        Some(MatrixError::Expr(e)) => return remedy(e),
-        Some(MatrixError::PlannedShape { .. }) => return "; plan for the shape that you have",
         _ => {}
-    }
-    if let Some(ExprError::NotFinite { .. }) = error.downcast_ref() {
-        return "; replace or drop it first";
     }
     if let (Some(HeError::Rlwe(e)), _) | (_, Some(ExactError::Rlwe(e))) = (error.downcast_ref(), error.downcast_ref()) {
         return remedy(e);

@@ -43,7 +43,7 @@ pub enum ExprError {
         elements: usize,
     },
     /// NaN or infinity.
-    #[error("element ({row}, {col}) is not a finite number")]
+    #[error("element ({row}, {col}) is not a finite number; replace or drop it first")]
     NotFinite {
         /// Row of the first such element.
         row: usize,
