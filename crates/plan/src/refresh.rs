@@ -112,7 +112,10 @@ impl Refresh {
             _ => set.literal(),
         };
         if literal.log_slots + 1 < literal.params.log_n || literal.params.security < security {
-            let reason = format!("bootstrapping set {set} has not all slots, or less security than is asked for");
+            let reason = format!(
+                "bootstrapping set {set} does not fill all slots, or has less security than is asked for; take \
+                 another set"
+            );
             return Err(MatrixError::NoPlan { reason });
         }
         // What a set takes is worked out once in a process.
@@ -194,7 +197,9 @@ impl Refresh {
     /// The level and scale of a refreshed value, which was computed at others.
     fn renewed(&self, (level, scale): (usize, f64), max_abs: f64) -> Result<(usize, f64), MatrixError> {
         if level < self.floor() || !self.fits(scale, max_abs) && level <= self.floor() {
-            return Err(MatrixError::NoPlan { reason: "a value is too large to be refreshed at its level".into() });
+            return Err(MatrixError::NoPlan {
+                reason: "a value is too large to be refreshed at its level; declare smaller bounds".into(),
+            });
         }
         Ok((self.top(), self.target(max_abs)))
     }
