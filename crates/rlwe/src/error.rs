@@ -12,7 +12,7 @@ pub enum RlweError {
     #[error(transparent)]
     Ring(#[from] RingError),
     /// A parameter literal that makes no sense, or an object that its parameters cannot have.
-    #[error("parameters: {reason}")]
+    #[error("{reason}")]
     Parameters {
         /// What is wrong, and what would be right.
         reason: String,

@@ -75,7 +75,8 @@ impl ServerKey {
         params.context().check(leveled.context())?;
         if gadget.dropped(params.context().bits()) != 0 || params.literal().unroll != 1 || leveled.space() != 2 {
             return Err(TfheError::Parameters {
-                reason: "a randomised bootstrap takes one-bit messages, digits of all bits of q and one key bit a step"
+                reason: "a randomised bootstrap needs one-bit messages, digits of all bits of q and one key bit a \
+                         step; take such parameters"
                     .into(),
             });
         }
