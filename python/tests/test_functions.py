@@ -268,10 +268,10 @@ def test_an_estimate_that_cannot_be_had_is_refused() -> None:
         return float(np.exp(-((t - 0.3337) ** 2) / 1e-7))
 
     for degree in (3, 15):
-        with pytest.raises(sd.InputError, match=r"between them.*state the error"):
+        with pytest.raises(sd.InputError, match=r"between them.*give the error"):
             sd.fit(spike, (-1, 1), degree)
     assert sd.fit(spike, (-1, 1), 3, error=1.05).error == 1.05
-    with pytest.raises(sd.InputError, match="and not 5"):
+    with pytest.raises(sd.InputError, match="over the given error of 5"):
         sd.fit(spike, (-1, 1), 3, error=0.5)
     with pytest.raises(sd.InputError, match="is wanted"):
         sd.fit(np.exp, (-1, 1), 3, error=1e-9)

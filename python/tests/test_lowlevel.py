@@ -111,7 +111,7 @@ def test_parameters_of_ones_own() -> None:
             parameters(security=bad)
     with pytest.raises(sd.InputError, match="either q_bits and p_bits, or the primes"):
         parameters(q=params.q)
-    with pytest.raises(sd.InputError, match='"fixed_weight" with a weight='):
+    with pytest.raises(sd.InputError, match='"fixed_weight" with one'):
         parameters(secret="sparse")
     with pytest.raises(sd.SudareError):
         ckks.Params(log_n=10, q=[params.q[0], 4097], log_scale=40, security="insecure")

@@ -194,7 +194,7 @@ fn a_kernel_family_that_is_none() {
             .unwrap();
         let text = String::from_utf8_lossy(&command.stderr);
         assert_eq!(command.status.code(), code, "{text}");
-        assert!(code == Some(0) || text.contains("SUDARE_KERNEL: \"avx\" is no kernel family"), "{text}");
+        assert!(code == Some(0) || text.contains("SUDARE_KERNEL: \"avx\" is not a kernel family"), "{text}");
     }
 }
 
