@@ -176,7 +176,7 @@ class Moments(Travels):
             )
         rows, columns = given["rows"], given["columns"]
         if type(rows) is not int or not 2 <= rows < 2**53:
-            raise FormatError("the statistics are of fewer than two rows; copy them again")
+            raise FormatError("the statistics have an impossible number of rows; copy them again")
         if not isinstance(columns, list) or not all(map(_is_text, columns)):
             raise FormatError("the statistics do not have a name for each column, as text; copy them again")
         if len(set(columns)) != len(columns):
