@@ -35,6 +35,9 @@ fn deviations(server: &ServerKey) -> [f64; 2] {
 }
 
 /// Variance of a bit after [`ServerKey::sanitise`], without that of its new masks.
+///
+/// # Errors
+/// `RlweError::Ring` for digits whose Gaussian no sampler serves.
 pub fn sanitised(server: &ServerKey) -> Result<f64, TfheError> {
     let last = WideGaussian::new(deviations(server)[1])?.sigma() / server.params().context().q() as f64;
     Ok(rotated(server)? + last * last)
