@@ -264,7 +264,7 @@ class _Computes:
         try:
             return _core.Encrypted.from_bytes(self._plan._core, found)
         except SudareError as error:
-            raise _nonsense(f"a result that is none of this plan ({error})") from error
+            raise _nonsense(f"its result is not one of this plan ({error})") from error
 
     def refresh(self, operand: Any, max_abs: float | None) -> NoReturn:
         raise UnsupportedError(
@@ -339,7 +339,7 @@ class RemotePanel:
         try:
             self.sites = Sites.from_bytes(remote._core.sites(name))
         except FormatError as error:
-            raise _nonsense(f"no description of a panel ({error})") from error
+            raise _nonsense(f"it does not describe a panel ({error})") from error
 
     def add_keys(self, keys: bytes) -> None:
         """Send a client's evaluation keys, for the protocols that have any."""
@@ -375,7 +375,7 @@ class _Asks:
             self.index = Index._of_text(plan)
             count = len(json.loads(manifest)["segments"])
         except (SudareError, ValueError, KeyError, TypeError) as error:
-            raise _nonsense(f"no table ({error})") from error
+            raise _nonsense(f"it does not describe a table ({error})") from error
         self.segments = (count, count)
 
     def _ask(
@@ -386,7 +386,7 @@ class _Asks:
         try:
             return _core.IndexAnswer.from_bytes(self.index._core, found)
         except SudareError as error:
-            raise _nonsense(f"an answer that is none of this table ({error})") from error
+            raise _nonsense(f"its answer is not one of this table ({error})") from error
 
     def count(
         self, query: _core.IndexQuery, gaps: Sequence[tuple[float, float]], report: Report | None
@@ -441,7 +441,7 @@ class RemoteModel:
         try:
             self.plan = ModelPlan.from_json(remote._core.model_plan(name))
         except FormatError as error:
-            raise _nonsense(f"no plan of a model ({error})") from error
+            raise _nonsense(f"it sends no plan of a model ({error})") from error
 
     def add_keys(self, client: ModelClient) -> None:
         """Make a client's evaluation keys and send them.
@@ -467,7 +467,7 @@ class RemoteModel:
         try:
             return ModelAnswer.from_bytes(self.plan, found)
         except SudareError as error:
-            raise _nonsense(f"an answer that is none of this model ({error})") from error
+            raise _nonsense(f"its answer is not one of this model ({error})") from error
 
     def predict(self, client: ModelClient, inputs: ArrayLike) -> NDArray[Any]:
         """Encrypts inputs, has them computed on, and decrypts: labels of a classifier, else numbers.

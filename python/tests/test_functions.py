@@ -258,6 +258,10 @@ def test_plain_elements_are_looked_at() -> None:
     for function in functions:
         with pytest.raises(sd.InputError, match="outside of the interval"):
             function()
+    # Where it is, and not what it is.
+    with pytest.raises(sd.InputError, match=r"the element at \(1,\) is outside") as outside:
+        sd.exp(np.array([0.5, 1457.0]), (-1, 1), degree=7)
+    assert "1457" not in str(outside.value)
     assert sd.sigmoid(800.0, (-1000, 1000), degree=7) == 1
     # A row whose norm is one but for rounding.
     assert sd.exp(1 + 2e-16, (-1, 1), degree=7) == np.exp(1 + 2e-16)
