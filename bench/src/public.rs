@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::lines::{Line, Lines};
 use crate::machine::{Machine, cpu_time};
+use crate::timing::unit_seconds;
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -47,6 +48,8 @@ pub struct Row {
     /// Seconds of a count on one thread by its plan, at the prices of this machine just before.
     #[serde(skip_serializing_if = "Option::is_none")]
     predicted: Option<f64>,
+    /// Seconds of a unit on this machine just before.
+    unit: f64,
     machine: Machine,
 }
 
@@ -101,6 +104,7 @@ pub fn run(options: &Options, threads: usize, machine: &Machine, lines: &mut Lin
     let mut all = Vec::new();
     for size in &options.sizes {
         for workload in &options.workloads {
+            let unit = unit_seconds()?;
             let predicted = match workload.as_str() {
                 "count" | "fetch" => Some(planned(*size)?),
                 _ => None,
@@ -113,7 +117,7 @@ pub fn run(options: &Options, threads: usize, machine: &Machine, lines: &mut Lin
                 "transciphering" => drive.transcipher(*size),
                 other => Err(format!("no workload {other}: count, fetch, zn, mnist, transciphering").into()),
             };
-            let row = Row { measured: measured?, predicted, machine: machine.clone() };
+            let row = Row { measured: measured?, predicted, unit, machine: machine.clone() };
             lines.put(&row)?;
             all.push(row);
         }

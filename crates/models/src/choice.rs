@@ -155,7 +155,8 @@ impl<'m> Making<'m> {
         let depth = self.depths().iter().map(|depth| depth + 1).sum::<usize>();
         goal(match nearest.is_finite() {
             true => format!(
-                "an error of {error:.1e} is not reached: {nearest:.1e} is the nearest; ask for that, or for lower degrees"
+                "an error of {error:.1e} is not reached, and {nearest:.1e} is the least that is; ask for that, or for \
+                 lower degrees"
             ),
             false => format!(
                 "its layers take {depth} levels, and no ring of a degree up to 2^{} holds them with or without refreshes; use lower degrees \
@@ -632,7 +633,7 @@ fn layouts(network: &Network, most: usize) -> Result<(Vec<Layout>, Vec<Order>, u
         let priced = some.map(|(order, to)| (price(&layer.sources, &layouts, &to), order, to));
         let Some((price, order, to)) = priced.min_by_key(|(price, _, to)| (*price, to.period())) else {
             return goal(format!(
-                "layer {} has {} numbers, and a ciphertext {most} slots; use smaller layers",
+                "layer {} has {} numbers, and a ciphertext has {most} slots; use smaller layers",
                 layer.name,
                 layer.bias.len()
             ));

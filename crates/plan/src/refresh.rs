@@ -109,7 +109,10 @@ impl Refresh {
             _ => set.literal(),
         };
         if literal.log_slots + 1 < literal.params.log_n || literal.params.security < security {
-            let reason = format!("bootstrapping set {set} has not all slots, or less security than is asked for");
+            let reason = format!(
+                "bootstrapping set {set} does not fill all slots, or has less security than is asked for; take \
+                 another set"
+            );
             return Err(MatrixError::NoPlan { reason });
         }
         // What a set takes is worked out once in a process.
@@ -191,7 +194,9 @@ impl Refresh {
     /// The level and scale of a refreshed value, which was computed at others.
     fn renewed(&self, (level, scale): (usize, f64), max_abs: f64) -> Result<(usize, f64), MatrixError> {
         if level < self.floor() || !self.fits(scale, max_abs) && level <= self.floor() {
-            return Err(MatrixError::NoPlan { reason: "a value is too large to be refreshed at its level".into() });
+            return Err(MatrixError::NoPlan {
+                reason: "a value is too large to be refreshed at its level; declare smaller bounds".into(),
+            });
         }
         Ok((self.top(), self.target(max_abs)))
     }
@@ -329,6 +334,11 @@ mod tests {
             let refresh = Refresh::new(set, Security::Bits128, 11, 1).unwrap();
             let price = |count: usize| model.price(&refresh.work(count), refresh.params().log_n, 1);
             let ratio = price(1) / unit / units;
+            eprintln!(
+                "XX {set} {:?} {:?} {ratio}",
+                set.literal().build().unwrap().cost(Kind::Real).unwrap(),
+                set.literal().build().unwrap().diagonal_bytes()
+            );
             assert!((0.7..1.4).contains(&ratio), "{set}: {ratio:.2} of what was measured");
             let found = price(2) / (2.0 * price(1));
             assert!((found - share).abs() < 0.1, "{set}: a pair is {found:.2} of two, measured {share}");

@@ -321,7 +321,13 @@ impl IndexServer {
         long(py, || {
             let here = search::Manifest::load(&path)?;
             let Some(copy) = copy else { return Ok((0, here.segments.len())) };
-            let no_list = |_| Refusal::Refused(ErrorKind::Format, "the server's list of segments is none".into());
+            let no_list = |_| {
+                Refusal::Refused(
+                    ErrorKind::Format,
+                    "the server's list of segments cannot be read; check that it is a sudare server of this release"
+                        .into(),
+                )
+            };
             let lacking = here.lacking(&serde_json::from_str(copy).map_err(no_list)?)?;
             Ok((lacking.start, lacking.end))
         })

@@ -582,10 +582,11 @@ impl Index {
     /// [`SearchError::Damaged`] for text that is no plan, and as [`Index::new`].
     pub fn from_json(text: &str) -> Result<Self, SearchError> {
         let damaged = |what: String| SearchError::Damaged { path: "the plan".into(), what };
-        let written: Written = serde_json::from_str(text).map_err(|e| damaged(format!("no plan of an index: {e}")))?;
+        let written: Written = serde_json::from_str(text)
+            .map_err(|e| damaged(format!("it is not the plan of an index: {e}; copy it again")))?;
         if written.sudare_index != VERSION {
             return Err(damaged(format!(
-                "version {} of plans is unknown here; use a newer release",
+                "its version {} is unknown; use a newer release of sudare",
                 written.sudare_index
             )));
         }

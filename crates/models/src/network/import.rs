@@ -67,7 +67,11 @@ impl<'v> Operands<'v> {
 pub(super) fn import(graph: &Graph) -> Result<Network, ModelError> {
     let [(input, dims)] = graph.inputs.as_slice() else {
         let names: Vec<&str> = graph.inputs.iter().map(|(name, _)| name.as_str()).collect();
-        return format(format!("it has {} inputs ({}); one is taken", names.len(), names.join(", ")));
+        return format(format!(
+            "it has {} inputs ({}), and one is possible; export it with one",
+            names.len(),
+            names.join(", ")
+        ));
     };
     if dims.iter().skip(1).any(Option::is_none) {
         return format(format!("the input {input} has a symbolic dimension after the first; export it with its sizes"));
@@ -101,7 +105,7 @@ pub(super) fn import(graph: &Graph) -> Result<Network, ModelError> {
         let rest = std::iter::repeat(Value::Unknown);
         for (name, value) in node.outputs.iter().zip(made.into_iter().chain(rest)) {
             if !name.is_empty() && values.insert(name.clone(), value).is_some() {
-                return format(format!("the name {name} is given twice"));
+                return format(format!("the name {name} is given to two values; export it anew"));
             }
         }
     }
@@ -109,13 +113,13 @@ pub(super) fn import(graph: &Graph) -> Result<Network, ModelError> {
         return Err(refuse(unsupported));
     }
     let [output] = graph.outputs.as_slice() else {
-        return format(format!("it has {} outputs; one is taken", graph.outputs.len()));
+        return format(format!("it has {} outputs, and one is possible; export it with one", graph.outputs.len()));
     };
     let (value, dropped) = match values.remove(output) {
         Some(Value::Linear(value)) => (value, None),
         Some(Value::AtClient(value, name)) => (value, Some(name)),
         Some(Value::Constant(_)) => return format("its output does not depend on the input"),
-        Some(Value::Unknown) | None => return format(format!("nothing gives its output {output}")),
+        Some(Value::Unknown) | None => return format(format!("no node computes its output {output}; export it anew")),
     };
     chain.value = value;
     chain.finish(output, dropped)
@@ -154,7 +158,12 @@ fn one(
             "" => None,
             _ => match values.get(name) {
                 Some(value) => Some(value),
-                None => return format(format!("layer {}: nothing gives its input {name} before it", node.label())),
+                None => {
+                    return format(format!(
+                        "layer {}: no node before it computes its input {name}; export it anew",
+                        node.label()
+                    ));
+                }
             },
         });
     }
@@ -175,7 +184,8 @@ fn one(
             "Identity" | "Cast" => Ok(Outcome::Values(vec![Value::AtClient(value.clone(), name.clone())])),
             "ArgMax" => Ok(Outcome::Values(vec![Value::AtClient(value.clone(), "ArgMax".into())])),
             _ => refused(format!(
-                "{name} is computed at the end alone, by the client; take it out of the inside of the network"
+                "{name} is left to the client, which is possible at the end of the network alone; take it out from \
+                 inside of it"
             )),
         };
     }
@@ -210,7 +220,8 @@ fn product(chain: &Chain, a: &Linear, b: &Linear) -> Outcome {
         }
     }
     Outcome::Refused(
-        "a product of two encrypted values that is no square and no gate x·f(x); attention and squeeze-and-excitation are not computed yet"
+        "a product of two encrypted values has to be a square or a gate x·f(x); attention and squeeze-and-excitation \
+         are not computed yet"
             .into(),
     )
 }
