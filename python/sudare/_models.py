@@ -22,12 +22,13 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _core, _forests
+from . import _core, _forests, _torch
 from ._errors import InputError, ShapeError, UnsupportedError
 from ._estimators import Dense, Read, of_estimator, require_same_answers, require_steps
 from ._files import PathLike, Source, Travels, octets
 from ._frames import names, require_names
 from ._keys import KeyedServer, SecretHolder
+from ._onnx import with_constants
 from ._progress import progress
 from ._values import array, count, real
 
@@ -126,7 +127,6 @@ def compile(  # noqa: A001
     >>> bool(np.abs(answers - model.polynomial(X[:2])).max() < 1e-2)
     True
     """
-    name = type(model).__name__
     wanted = _Wanted(
         real(error, "error"),
         "numbers",
@@ -140,21 +140,21 @@ def compile(  # noqa: A001
     )
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
+    folder = None
     if isinstance(model, (str, os.PathLike)):
-        with open(model, "rb") as file:
-            model = file.read()
+        folder = os.path.dirname(os.path.abspath(model))
+        with open(model, "rb") as opened:
+            model = opened.read()
     if isinstance(model, (bytes, bytearray, memoryview)):
         model = bytes(model)
         if model.lstrip()[:1] == b"{":
             compiled = _of_forest(_forests.read_text(model), _rows(example, None), wanted)
         else:
-            compiled = _of_onnx(model, example, wanted)
+            file = model if folder is None else with_constants(model, folder)
+            compiled = _of_onnx(file, example, wanted)
         return CompiledModel(compiled._core, compiled._classes, names(example))
-    if hasattr(model, "state_dict") and hasattr(model, "forward"):
-        raise UnsupportedError(
-            f"{name} is compiled from its ONNX file: torch.onnx.export(model.eval(), (example,), "
-            "'model.onnx'), and compile('model.onnx', example=…)"
-        )
+    if _torch.is_module(model):
+        return _of_module(model, example, wanted)
     require_steps(model)
     features = _features(model, example)
     rows = _rows(example, None, features)
@@ -226,6 +226,14 @@ def _of_onnx(file: bytes, example: ArrayLike, wanted: _Wanted) -> CompiledModel:
     inputs, outputs = _core.Model.sizes(file)
     core = _core.Model.from_onnx(file, _rows(example, inputs), _labelled(wanted, _label(outputs)))
     return CompiledModel(core, None)
+
+
+def _of_module(model: Any, example: Any, wanted: _Wanted) -> CompiledModel:
+    examples = _torch.examples_of(example)
+    compiled = _of_onnx(_torch.read(model, examples), examples, wanted)
+    dropped = compiled.plan.figures["dropped"]
+    _torch.require_same_answers(model, examples, compiled.clear(examples[:16]), dropped)
+    return CompiledModel(compiled._core, None, names(example))
 
 
 def _of_forest(forest: _forests.Forest, rows: NDArray[np.float64], wanted: _Wanted) -> CompiledModel:
