@@ -22,9 +22,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _core, _forests, _torch
+from . import _core, _forests, _kernels, _torch
 from ._errors import InputError, ShapeError, UnsupportedError
-from ._estimators import Dense, Read, of_estimator, require_same_answers, require_steps
+from ._estimators import Dense, Read, of_estimator, preparations, require_same_answers, require_steps
 from ._files import PathLike, Source, Travels, octets
 from ._frames import names, require_names
 from ._keys import KeyedServer, SecretHolder
@@ -85,7 +85,10 @@ def compile(  # noqa: A001
     bootstrap: str | None = None,
     insecure: int | None = None,
 ) -> CompiledModel:
-    """A model for encrypted inputs: of an ONNX file, an estimator, pipeline or booster, or `Dense` layers.
+    """A model for encrypted inputs: of an ONNX file, a module of PyTorch, an estimator, or `Dense` layers.
+
+    A module is read by `torch.export`, in evaluation and in single precision. Constants of a file may stand
+    beside it. An estimator is one of scikit-learn, a pipeline of such, or a booster.
 
     `example` has inputs row by row, or of the model's own shape: at least one, better hundreds, and not
     those that the model is judged by. Ranges of all values are theirs, times `margin`; what lies outside
@@ -102,6 +105,9 @@ def compile(  # noqa: A001
     Parameters with as many levels as the layers take, or a bootstrapping set with refreshes where they cost
     least: it is what takes least seconds at this machine's prices (`sudare calibrate`), or the set
     `bootstrap` (`"A"`, `"A12"`, `"B"`, `"C"`).
+
+    Support vector machines become networks: kernels with each vector, then a linear map. Scores of several
+    classes are those of pairs, and labels are who wins most.
 
     Trees, forests and gradient boosting of scikit-learn, and boosters of XGBoost and LightGBM or their JSON,
     become tables: every decision is the model's own,
@@ -161,6 +167,8 @@ def compile(  # noqa: A001
     forest = _forests.read(model, rows)
     if forest is not None:
         compiled = _of_forest(forest, rows, wanted)
+    elif _kernels.is_machine(model):
+        compiled = _of_machine(model, rows, wanted)
     else:
         read = Read(list(model), "", None) if isinstance(model, (list, tuple)) else of_estimator(model)
         compiled = _of_layers(read, rows, wanted)
@@ -226,6 +234,13 @@ def _of_onnx(file: bytes, example: ArrayLike, wanted: _Wanted) -> CompiledModel:
     inputs, outputs = _core.Model.sizes(file)
     core = _core.Model.from_onnx(file, _rows(example, inputs), _labelled(wanted, _label(outputs)))
     return CompiledModel(core, None)
+
+
+def _of_machine(model: Any, rows: NDArray[np.float64], wanted: _Wanted) -> CompiledModel:
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    machine = _kernels.read(preparations(steps[:-1]), steps[-1], rows)
+    core = _core.Model.from_onnx(machine.file, rows, _labelled(wanted, machine.label))
+    return CompiledModel(core, machine.classes)
 
 
 def _of_module(model: Any, example: Any, wanted: _Wanted) -> CompiledModel:
@@ -294,6 +309,9 @@ class ModelPlan(Travels):
             raise InputError("names of columns are a list of texts, not one text")
         inputs, outputs, _ = self._core.sizes
         wanted = {"numbers": 0, "sign": 2}.get(self.figures["label"], outputs)
+        if wanted == 0 and classes is not None and _kernels.pairs(np.size(classes)) == outputs:
+            # Scores of pairs, as a support vector machine of several classes has.
+            wanted = np.size(classes)
         features = self._features if columns is None else [str(name) for name in columns]
         labels = self._classes if classes is None else np.asarray(classes)
         if features is not None and len(features) != inputs:
@@ -343,6 +361,8 @@ class ModelPlan(Travels):
     def _labels(self, answers: NDArray[np.float64]) -> NDArray[Any]:
         """Labels of a classifier's answers, else numbers."""
         label = self.figures["label"]
+        if label == "numbers" and self._classes is not None:
+            return self._classes[_kernels.votes(answers, len(self._classes))]
         if label == "numbers":
             return answers[:, 0] if answers.shape[1] == 1 else answers
         labels = np.array(self._core.labels(answers), dtype=np.int64)
