@@ -131,16 +131,20 @@ def read(model: Any, examples: NDArray[np.float64]) -> bytes:
 
 
 def require_same_answers(
-    model: Any, examples: NDArray[np.float64], scores: NDArray[np.float64], dropped: str | None
+    model: Any,
+    examples: NDArray[np.float64],
+    scores: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    dropped: str | None,
 ) -> None:
-    """Refuses a module whose answers to `examples` are not `scores`.
+    """Refuses a module whose answers to some of the examples are not `scores` of them.
 
     What the client computes after decryption, `dropped`, is not in the scores.
     """
     torch = importlib.import_module("torch")
     name, model = type(model).__name__, model.module() if _is_program(model) else model
     last = {"Softmax": torch.softmax, "LogSoftmax": torch.log_softmax}
-    for row, found in zip(examples[:_COMPARED], scores[:_COMPARED], strict=True):
+    rows = examples[:_COMPARED]
+    for row, found in zip(rows, scores(rows), strict=True):
         with torch.no_grad():
             wanted = model(_tensor(torch, model, row[None])).double().cpu()
         got = torch.from_numpy(found)
