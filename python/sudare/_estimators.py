@@ -133,7 +133,7 @@ def _of_step(step: Any, *, last: bool) -> Read:
             f"{name} after other steps; transform with those before encryption, and compile it alone"
         )
     raise UnsupportedError(
-        f"{name} is not compiled; linear models, support vector machines, MLPClassifier, MLPRegressor, "
+        f"{name} is not compiled; linear models, SVC, NuSVC, SVR, NuSVR, MLPClassifier, MLPRegressor, "
         "StandardScaler, MinMaxScaler and PCA are, trees, forests and gradient boosting without other steps, "
         "and ONNX files of networks"
     )
