@@ -229,11 +229,11 @@ def lenet(torch: Any, pool: str) -> Any:
         nn.Conv2d(6, 16, 5),
         nn.ReLU(),
         pooled(2),
-        nn.Conv2d(16, 120, 3, padding=1),
+        nn.Conv2d(16, 32, 3, padding=1),
         nn.ReLU(),
         pooled(2),
         nn.Flatten(),
-        nn.Linear(480, 84),
+        nn.Linear(128, 84),
         nn.ReLU(),
         nn.Linear(84, 10),
     )
@@ -245,28 +245,34 @@ def by_the_old_exporter(torch: Any, network: Any, example: Any) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_lenet_with_maxima_is_refused_and_with_means_compiles() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("onnx")
-    X, y, _ = digits_for_torch(torch, 28)
+    X, y, rows = digits_for_torch(torch, 28)
     network = trained(torch, lenet(torch, "MaxPool2d"), X[:8], y[:8], 1)
     with pytest.raises(sd.UnsupportedError) as refused:
         sd.compile(by_the_old_exporter(torch, network, X[:1]), example=X[:8])
-    assert str(refused.value).count("MaxPool: ") == 3
-    assert str(refused.value).count("AvgPool2d") == 3
+    assert str(refused.value).count("use average pools (AvgPool2d)") == 3
     for number in (2, 5, 8):
-        assert f"/{number}/MaxPool" in str(refused.value)
+        assert f"layer /{number}/MaxPool: MaxPool: a maximum" in str(refused.value)
     with pytest.raises(sd.UnsupportedError, match=r"layer 2: MaxPool.*layer 5: MaxPool.*layer 8: MaxPool"):
         sd.compile(network, example=X[:8])
 
     network = trained(torch, lenet(torch, "AvgPool2d"), X, y, 3)
     file = by_the_old_exporter(torch, network, X[:1])
-    model = sd.compile(file, example=X[:64], degree=15)
+
+    # In a ring without security, which takes a quarter of the memory.
+    model = sd.compile(file, example=X[:64], degree=15, insecure=14)
+    client = sd.ModelClient(model.plan)
+    labels = model.predict(client, client.server(model, stored=False), rows[:1])
+
     with torch.no_grad():
-        wanted = network(X[:64]).numpy()
+        wanted, label = network(X[:64]).numpy(), network(rows[:1]).argmax(1)
+    assert labels.tolist() == label.tolist()
     assert np.allclose(model.clear(X[:64]), wanted, atol=1e-4 * np.abs(wanted).max())
-    labels = model.polynomial(X[:64]).argmax(axis=1)
-    assert (labels == wanted.argmax(axis=1)).mean() >= 0.95
+    agreed = model.polynomial(X[:64]).argmax(axis=1) == wanted.argmax(axis=1)
+    assert agreed.mean() >= 0.9
 
 
 def resnet(torch: Any, blocks: int) -> Any:
@@ -295,6 +301,7 @@ def resnet(torch: Any, blocks: int) -> Any:
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_resnet_20_by_the_new_exporter(tmp_path: Path) -> None:
     """Its constants stand in a file beside, as the exporter has it."""
     torch = pytest.importorskip("torch")
@@ -362,14 +369,14 @@ def test_a_network_of_the_style_of_keras() -> None:
     file, output = keras_style(onnx)
     session = runtime.InferenceSession(file.SerializeToString(), providers=["CPUExecutionProvider"])
 
-    model = sd.compile(file, example=X, degree=15)
+    model = sd.compile(file, example=X)
     client = sd.ModelClient(model.plan)
-    labels = model.predict(client, client.server(model), rows[:4])
+    labels = model.predict(client, client.server(model), rows[:2])
 
     (wanted,) = session.run([output], {"image": rows.astype(np.float32)})
     scores = np.exp(model.clear(rows))
     assert np.allclose(scores / scores.sum(axis=1, keepdims=True), wanted, atol=1e-6)
-    assert (labels == wanted[:4].argmax(axis=1)).mean() >= 3 / 4
+    assert labels.tolist() == wanted[:2].argmax(axis=1).tolist()
 
 
 def test_operations_of_torch() -> None:
