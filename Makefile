@@ -15,7 +15,7 @@ export SELECTION := --locked --workspace --features $(FEATURES)
 # Seconds for each fuzz target.
 FUZZ_SECONDS ?= 60
 
-.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-parties demo-genome demo-large demo-search demo-model demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs lint fuzz soak expressions functions estimates msrv deny semver coverage docs readability runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-003 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels rehearse-install fmt clean
+.PHONY: help prerequisites prerequisites-test build release command demo demo-server demo-parties demo-genome demo-large demo-search demo-model demo-dask genome-data test lint-python lint-rust test-rust test-families test-families-quick check-targets test-arm test-python pyright test-wheel test-docs test-frameworks lint fuzz soak expressions functions estimates msrv deny semver coverage docs readability runs-page bench papers-001 papers-001-genome papers-001-tfhe papers-002 papers-003 papers-004 test-unchecked test-card test-cuda-compile cuda-toolchain cuda-kernels demo-gpu gpu-bundle wheel wheels rehearse-install fmt clean
 .DEFAULT_GOAL := help
 
 # A line `##@ NAME` puts what follows it into that group of the list. These give the groups' order.
@@ -228,6 +228,16 @@ WHEEL ?= dist/sudare-*.whl
 test-wheel: $(BIN)/.ready ## the wheel in an empty environment: command, example, types by mypy --strict and pyright
 	$(BIN)/python -m pip install --quiet 'pyright[nodejs]==1.1.414'
 	PYTHON=$(PYTHON) scripts/test-wheel $(WHEEL) $(VENV)
+
+# An environment of its own in the build folder: 6 GB, most of them what PyTorch brings for cards.
+FRAMEWORKS := $(TARGET)/frameworks
+$(FRAMEWORKS)/.ready: requirements-frameworks.txt
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-compile -r requirements-frameworks.txt
+	@touch $@
+
+test-frameworks: $(FRAMEWORKS)/.ready ## ten models of scikit-learn, PyTorch and others, each beside its own library (installs 6 GB); after make build
+	PYTHONPATH=python $(FRAMEWORKS)/bin/python -m pytest --quiet python/tests/test_frameworks.py
 
 ##@ Test
 test-docs: $(BIN)/.ready ## the code in README.md and docs/guide, run against NumPy, after make build

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._errors import InputError, UnsupportedError
+from ._kernels import votes
 
 #: Classes that one score tells apart.
 _BINARY = 2
@@ -62,7 +63,11 @@ def require_same_answers(
         wanted = np.asarray(getattr(model, by)(rows))
         labels = model.predict(rows) if hasattr(model, "predict") else ()
     largest = max(float(np.abs(scores).max()), 1e-300)
-    if label == "numbers" or by == "decision_function":
+    if label == "numbers" and classes is not None:
+        # Votes of pairs, but for those that rounding may turn.
+        sure = np.abs(scores).min(axis=1) > _SINGLE * largest
+        same = bool((np.asarray(classes)[votes(scores, len(classes))] == labels)[sure].all())
+    elif label == "numbers" or by == "decision_function":
         wanted = wanted.reshape(len(rows), -1)
         same = wanted.shape == scores.shape and np.abs(wanted - scores).max() <= _SINGLE * largest
         # Several labels of a row have the scores of one among several classes.
@@ -91,6 +96,12 @@ def of_estimator(model: Any) -> Read:
         read = _of_step(step, last=number == len(steps) - 1)
         layers += read.layers
     return Read(layers, read.label, read.classes)
+
+
+def preparations(steps: list[Any]) -> list[Dense]:
+    """Linear steps before the last one of a pipeline."""
+    given = [step for step in steps if step is not None and step != "passthrough"]
+    return [layer for step in given for layer in _of_step(step, last=False).layers]
 
 
 def _of_step(step: Any, *, last: bool) -> Read:
@@ -125,8 +136,8 @@ def _of_step(step: Any, *, last: bool) -> Read:
             "it alone"
         )
     raise UnsupportedError(
-        f"{name} is not compiled; linear models, MLPClassifier, MLPRegressor, StandardScaler, "
-        "MinMaxScaler and PCA are, trees, forests and gradient boosting without other steps, "
+        f"{name} is not compiled; linear models, SVC, NuSVC, SVR, NuSVR, MLPClassifier, MLPRegressor, "
+        "StandardScaler, MinMaxScaler and PCA are, trees, forests and gradient boosting without other steps, "
         "and ONNX files of networks"
     )
 

@@ -22,12 +22,13 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _core, _forests
+from . import _core, _forests, _kernels, _torch
 from ._errors import InputError, ShapeError, UnsupportedError
-from ._estimators import Dense, Read, of_estimator, require_same_answers, require_steps
+from ._estimators import Dense, Read, of_estimator, preparations, require_same_answers, require_steps
 from ._files import PathLike, Source, Travels, octets
 from ._frames import names, require_names
 from ._keys import KeyedServer, SecretHolder
+from ._onnx import with_constants
 from ._progress import progress
 from ._values import array, count, real
 
@@ -84,7 +85,10 @@ def compile(  # noqa: A001
     bootstrap: str | None = None,
     insecure: int | None = None,
 ) -> CompiledModel:
-    """A model for encrypted inputs: of an ONNX file, an estimator, pipeline or booster, or `Dense` layers.
+    """A model for encrypted inputs: of an ONNX file, a module of PyTorch, an estimator, or `Dense` layers.
+
+    A module is read by `torch.export`, in evaluation and in single precision. Constants of a file may stand
+    beside it. An estimator is one of scikit-learn, a pipeline of such, or a booster.
 
     `example` has inputs row by row, or of the model's own shape: at least one, better hundreds, and not
     those that the model is judged by. Ranges of all values are theirs, times `margin`; what lies outside
@@ -101,6 +105,9 @@ def compile(  # noqa: A001
     Parameters with as many levels as the layers take, or a bootstrapping set with refreshes where they cost
     least: it is what takes least seconds at this machine's prices (`sudare calibrate`), or the set
     `bootstrap` (`"A"`, `"A12"`, `"B"`, `"C"`).
+
+    Support vector machines become networks: kernels with each vector, then a linear map. Scores of several
+    classes are those of pairs, and labels are who wins most.
 
     Trees, forests and gradient boosting of scikit-learn, and boosters of XGBoost and LightGBM or their JSON,
     become tables: every decision is the model's own,
@@ -126,7 +133,6 @@ def compile(  # noqa: A001
     >>> bool(np.abs(answers - model.polynomial(X[:2])).max() < 1e-2)
     True
     """
-    name = type(model).__name__
     wanted = _Wanted(
         real(error, "error"),
         "numbers",
@@ -140,27 +146,29 @@ def compile(  # noqa: A001
     )
     if hasattr(model, "SerializeToString"):
         model = model.SerializeToString()
+    folder = None
     if isinstance(model, (str, os.PathLike)):
-        with open(model, "rb") as file:
-            model = file.read()
+        folder = os.path.dirname(os.path.abspath(model))
+        with open(model, "rb") as opened:
+            model = opened.read()
     if isinstance(model, (bytes, bytearray, memoryview)):
         model = bytes(model)
         if model.lstrip()[:1] == b"{":
             compiled = _of_forest(_forests.read_text(model), _rows(example, None), wanted)
         else:
-            compiled = _of_onnx(model, example, wanted)
+            file = model if folder is None else with_constants(model, folder)
+            compiled = _of_onnx(file, example, wanted)
         return CompiledModel(compiled._core, compiled._classes, names(example))
-    if hasattr(model, "state_dict") and hasattr(model, "forward"):
-        raise UnsupportedError(
-            f"{name} is compiled from its ONNX file: torch.onnx.export(model.eval(), (example,), "
-            "'model.onnx'), and compile('model.onnx', example=…)"
-        )
+    if _torch.is_module(model):
+        return _of_module(model, example, wanted)
     require_steps(model)
     features = _features(model, example)
     rows = _rows(example, None, features)
     forest = _forests.read(model, rows)
     if forest is not None:
         compiled = _of_forest(forest, rows, wanted)
+    elif _kernels.is_machine(model):
+        compiled = _of_machine(model, rows, wanted)
     else:
         read = Read(list(model), "", None) if isinstance(model, (list, tuple)) else of_estimator(model)
         compiled = _of_layers(read, rows, wanted)
@@ -228,6 +236,21 @@ def _of_onnx(file: bytes, example: ArrayLike, wanted: _Wanted) -> CompiledModel:
     return CompiledModel(core, None)
 
 
+def _of_machine(model: Any, rows: NDArray[np.float64], wanted: _Wanted) -> CompiledModel:
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    machine = _kernels.read(preparations(steps[:-1]), steps[-1], rows)
+    core = _core.Model.from_onnx(machine.file, rows, _labelled(wanted, machine.label))
+    return CompiledModel(core, machine.classes)
+
+
+def _of_module(model: Any, example: Any, wanted: _Wanted) -> CompiledModel:
+    examples = _torch.examples_of(example)
+    compiled = _of_onnx(_torch.read(model, examples), examples, wanted)
+    dropped = compiled.plan.figures["dropped"]
+    _torch.require_same_answers(model, examples, compiled.clear, dropped)
+    return CompiledModel(compiled._core, None, names(example))
+
+
 def _of_forest(forest: _forests.Forest, rows: NDArray[np.float64], wanted: _Wanted) -> CompiledModel:
     wanted = wanted._replace(label=forest.label)
     core = _core.Model.from_trees(forest.single, forest.base, forest.trees, rows, wanted)
@@ -286,6 +309,9 @@ class ModelPlan(Travels):
             raise InputError("names of columns are a list of texts, not one text")
         inputs, outputs, _ = self._core.sizes
         wanted = {"numbers": 0, "sign": 2}.get(self.figures["label"], outputs)
+        if wanted == 0 and classes is not None and _kernels.pairs(np.size(classes)) == outputs:
+            # Scores of pairs, as a support vector machine of several classes has.
+            wanted = np.size(classes)
         features = self._features if columns is None else [str(name) for name in columns]
         labels = self._classes if classes is None else np.asarray(classes)
         if features is not None and len(features) != inputs:
@@ -335,6 +361,8 @@ class ModelPlan(Travels):
     def _labels(self, answers: NDArray[np.float64]) -> NDArray[Any]:
         """Labels of a classifier's answers, else numbers."""
         label = self.figures["label"]
+        if label == "numbers" and self._classes is not None:
+            return self._classes[_kernels.votes(answers, len(self._classes))]
         if label == "numbers":
             return answers[:, 0] if answers.shape[1] == 1 else answers
         labels = np.array(self._core.labels(answers), dtype=np.int64)

@@ -67,6 +67,13 @@ impl Node {
         }
     }
 
+    pub fn floats(&self, name: &str) -> &[f64] {
+        match self.attributes.get(name) {
+            Some(Attribute::Floats(values)) => values,
+            _ => &[],
+        }
+    }
+
     pub fn text(&self, name: &str, default: &str) -> String {
         match self.attributes.get(name) {
             Some(Attribute::Text(value)) => value.clone(),
@@ -216,13 +223,14 @@ fn read_attribute(bytes: &[u8]) -> Result<(String, Attribute), ModelError> {
 
 fn read_tensor(bytes: &[u8]) -> Result<(String, Tensor), ModelError> {
     let (mut name, mut kind, mut dims, mut raw, mut message) = (String::new(), 0, Vec::new(), None, Message(bytes));
-    let (mut floats, mut integers) = (Vec::new(), Vec::new());
+    let (mut floats, mut integers, mut texts) = (Vec::new(), Vec::new(), 0_u32);
     while let Some((number, field)) = message.next()? {
         match number {
             1 => field.integers(&mut dims)?,
             2 => kind = field.integer()?,
             4 => field.floats(4, &mut floats)?,
             5 | 7 => field.integers(&mut integers)?,
+            6 => texts += 1,
             8 => name = field.text()?,
             9 => raw = Some(field.bytes()?),
             10 => field.floats(8, &mut floats)?,
@@ -244,6 +252,8 @@ fn read_tensor(bytes: &[u8]) -> Result<(String, Tensor), ModelError> {
             // 16-bit types stand in the integers, bit by bit.
             10 => Some(integers.iter().map(|x| half(*x as u16)).collect()),
             16 => Some(integers.iter().map(|x| bfloat(*x as u16)).collect()),
+            // Texts name classes, of which the places are enough.
+            8 => Some((0..texts).map(f64::from).collect()),
             2..=7 | 9 | 12 | 13 => Some(integers.iter().map(|x| *x as f64).collect()),
             _ => None,
         },

@@ -384,7 +384,7 @@ impl Sparse {
 }
 
 /// An affine function of the values that a network keeps: its input, which is number 0, and results of its layers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Linear {
     pub shape: Vec<usize>,
     pub terms: BTreeMap<usize, Sparse>,

@@ -334,11 +334,6 @@ mod tests {
             let refresh = Refresh::new(set, Security::Bits128, 11, 1).unwrap();
             let price = |count: usize| model.price(&refresh.work(count), refresh.params().log_n, 1);
             let ratio = price(1) / unit / units;
-            eprintln!(
-                "XX {set} {:?} {:?} {ratio}",
-                set.literal().build().unwrap().cost(Kind::Real).unwrap(),
-                set.literal().build().unwrap().diagonal_bytes()
-            );
             assert!((0.7..1.4).contains(&ratio), "{set}: {ratio:.2} of what was measured");
             let found = price(2) / (2.0 * price(1));
             assert!((found - share).abs() < 0.1, "{set}: a pair is {found:.2} of two, measured {share}");

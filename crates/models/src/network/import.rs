@@ -1,6 +1,6 @@
 //! A network of a graph: node by node, constants are folded, what is linear is composed, and functions end layers.
 
-use super::{Chain, Network, operators, refuse};
+use super::{Chain, Network, ml, operators, refuse};
 use crate::error::{ModelError, Unsupported, format};
 use crate::function::{Function, MAX_POWER};
 use crate::onnx::{Attribute, Graph, Node};
@@ -28,6 +28,9 @@ impl Value {
         }
     }
 }
+
+/// The function of the client that gives a label.
+pub(super) const LABEL: &str = "ArgMax";
 
 /// What a node gives, or why it is not computed.
 pub(super) enum Outcome {
@@ -112,17 +115,39 @@ pub(super) fn import(graph: &Graph) -> Result<Network, ModelError> {
     if !unsupported.is_empty() {
         return Err(refuse(unsupported));
     }
-    let [output] = graph.outputs.as_slice() else {
-        return format(format!("it has {} outputs, and one is possible; export it with one", graph.outputs.len()));
-    };
-    let (value, dropped) = match values.remove(output) {
-        Some(Value::Linear(value)) => (value, None),
-        Some(Value::AtClient(value, name)) => (value, Some(name)),
-        Some(Value::Constant(_)) => return format("its output does not depend on the input"),
-        Some(Value::Unknown) | None => return format(format!("no node computes its output {output}; export it anew")),
-    };
+    let (name, value, dropped) = output(graph, &values)?;
     chain.value = value;
-    chain.finish(output, dropped)
+    chain.finish(&name, dropped)
+}
+
+/// The name of the output, its value, and what the client computes of that. Several outputs that the client computes of one value, as
+/// labels and probabilities are, are one.
+fn output(graph: &Graph, values: &BTreeMap<String, Value>) -> Result<(String, Linear, Option<String>), ModelError> {
+    let mut found: Option<(String, Linear, Option<String>)> = None;
+    for name in &graph.outputs {
+        let (value, function) = match values.get(name) {
+            Some(Value::Linear(value)) => (value, None),
+            Some(Value::AtClient(value, function)) => (value, Some(function.clone())),
+            Some(Value::Constant(_)) => return format("its output does not depend on the input"),
+            Some(Value::Unknown) | None => {
+                return format(format!("no node computes its output {name}; export it anew"));
+            }
+        };
+        found = Some(match found {
+            None => (name.clone(), value.clone(), function),
+            Some((_, known, _)) if known != *value => {
+                return format(format!(
+                    "it has {} outputs, and one is possible, or labels and probabilities of one value; export it with one",
+                    graph.outputs.len()
+                ));
+            }
+            // The value itself says most, a label least.
+            Some((_, known, Some(label))) if label == LABEL => (name.clone(), known, function),
+            Some((_, known, Some(_))) if function.is_none() => (name.clone(), known, None),
+            Some(found) => found,
+        });
+    }
+    found.map_or_else(|| format("it has no output; export it with one"), Ok)
 }
 
 /// Operators whose product with a linear map before them may have more diagonals than both.
@@ -167,7 +192,8 @@ fn one(
             },
         });
     }
-    if !(node.domain.is_empty() || node.domain == "ai.onnx") {
+    let of_estimators = node.domain == ml::DOMAIN;
+    if !(node.domain.is_empty() || node.domain == "ai.onnx" || of_estimators) {
         let remedy = format!("operators of the domain {} are not read; export with ONNX's own", node.domain);
         return refused(remedy);
     }
@@ -179,17 +205,15 @@ fn one(
         }
         return Ok(Outcome::Values(Vec::new()));
     }
-    if let Some(Value::AtClient(value, name)) = operands.first().copied().flatten() {
-        return match node.operator.as_str() {
-            "Identity" | "Cast" => Ok(Outcome::Values(vec![Value::AtClient(value.clone(), name.clone())])),
-            "ArgMax" => Ok(Outcome::Values(vec![Value::AtClient(value.clone(), "ArgMax".into())])),
-            _ => refused(format!(
-                "{name} is left to the client, which is possible at the end of the network alone; take it out from \
-                 inside of it"
-            )),
-        };
+    for operand in operands.iter().flatten() {
+        if let Value::AtClient(value, name) = operand {
+            return at_client(node, value, name);
+        }
     }
     let operands = Operands(operands);
+    if of_estimators {
+        return ml::apply(node, &operands);
+    }
     if let (Some(x), Some(function)) = (operands.get(0), function(graph, node, &operands)?) {
         return Ok(match x {
             Value::Linear(x) => Outcome::Function(x.clone(), function),
@@ -204,6 +228,22 @@ fn one(
         return Ok(product(chain, a, b));
     }
     operators::apply(graph.opset, node, &operands)
+}
+
+/// What the client computes further of a value, as converters of estimators write it: tables of probabilities with names, labels by the
+/// places of the largest scores.
+fn at_client(node: &Node, value: &Linear, name: &str) -> Result<Outcome, ModelError> {
+    let name = match node.operator.as_str() {
+        "Identity" | "Cast" | "Reshape" | "ZipMap" | "Normalizer" => name,
+        "ArgMax" | "ArrayFeatureExtractor" => LABEL,
+        _ => {
+            return refused(format!(
+                "{name} is left to the client, which is possible at the end of the network alone; take it out from \
+                 inside of it"
+            ));
+        }
+    };
+    Ok(Outcome::Values(vec![Value::AtClient(value.clone(), name.to_owned())]))
 }
 
 /// The product of two encrypted values, where one is a function of the other.

@@ -1,6 +1,7 @@
 //! Networks: affine maps of what was kept before, each with a function of every element after it.
 
 mod import;
+mod ml;
 mod operators;
 mod windows;
 

@@ -37,7 +37,8 @@ pub(super) fn never(operator: &str) -> Option<&'static str> {
     })
 }
 
-const KNOWN: &str = "the operator is not read; see the guide's list of operators, or leave what it does to the client";
+pub(super) const KNOWN: &str =
+    "the operator is not read; see the guide's list of operators, or leave what it does to the client";
 
 /// What a node gives that is no function of every element.
 pub(super) fn apply(opset: i64, node: &Node, operands: &Operands<'_>) -> Result<Outcome, ModelError> {
@@ -132,11 +133,11 @@ pub(super) fn apply(opset: i64, node: &Node, operands: &Operands<'_>) -> Result<
 
 const STATIC: &str = "its sizes are computed of the input; export the network with constant sizes";
 
-fn values(value: Value) -> Result<Outcome, ModelError> {
+pub(super) fn values(value: Value) -> Result<Outcome, ModelError> {
     Ok(Outcome::Values(vec![value]))
 }
 
-fn linear(value: Linear) -> Result<Outcome, ModelError> {
+pub(super) fn linear(value: Linear) -> Result<Outcome, ModelError> {
     values(Value::Linear(value))
 }
 
@@ -569,7 +570,7 @@ fn matmul(node: &Node, a: &Value, b: Option<&Value>) -> Result<Outcome, ModelErr
 }
 
 /// The matrix product as NumPy has it, of an encrypted and a constant factor; none for two of a kind.
-fn product(node: &Node, a: &Value, b: &Value) -> Result<Option<Linear>, ModelError> {
+pub(super) fn product(node: &Node, a: &Value, b: &Value) -> Result<Option<Linear>, ModelError> {
     let (v, t, right) = match (a, b) {
         (Value::Linear(v), Value::Constant(t)) => (v, t, true),
         (Value::Constant(t), Value::Linear(v)) => (v, t, false),

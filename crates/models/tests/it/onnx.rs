@@ -1,6 +1,6 @@
 //! Files: what is refused, and hostile ones.
 
-use crate::world::{Attr, Graph, bytes, integers, number, tensor};
+use crate::world::{Attr, Graph, bytes, integers, number, tensor, texts};
 use sudare_models::{ModelError, Network};
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_testkit::Random;
@@ -31,6 +31,82 @@ fn a_small_convolutional_network() {
     let found = network.evaluate(&[1.0; 16]).unwrap();
     let mean = (4.0 + 2.0 * 6.0 + 9.0) / 4.0 / 4.0;
     found.iter().for_each(|x| assert!((x - 8.0 * mean * 0.5).abs() < 1e-9, "{x}"));
+}
+
+/// What scikit-learn's converter writes of a scaler and a logistic regression: scores, labels by names, probabilities by names.
+fn classifier(transform: &str) -> Graph {
+    let scores = [
+        ("coefficients", Attr::Floats(&[1.0, 0.0, 0.0, 1.0, 1.0, 1.0])),
+        ("intercepts", Attr::Floats(&[0.0, 0.5, 1.0])),
+        ("post_transform", Attr::Text(transform)),
+    ];
+    let scale = [("offset", Attr::Floats(&[1.0, 2.0])), ("scale", Attr::Floats(&[0.5, 2.0]))];
+    Graph::default()
+        .estimator("Scaler", &["x"], &["s"], &scale)
+        .estimator("LinearClassifier", &["s"], &["label", "p"], &scores)
+        .node("Cast", &["label"], "y", &[("to", Attr::Int(7))])
+        .estimator("Normalizer", &["p"], &["n"], &[("norm", Attr::Text("L1"))])
+        .estimator("ZipMap", &["n"], &["z"], &[])
+        .output("z")
+}
+
+#[test]
+fn files_of_converted_classifiers() {
+    for (transform, dropped) in [("SOFTMAX", "Softmax"), ("LOGISTIC", "Sigmoid")] {
+        let network = Network::from_onnx(&classifier(transform).file(&[2], 13)).unwrap();
+        assert_eq!((network.output.as_slice(), network.dropped.as_deref()), ([1, 3].as_slice(), Some(dropped)));
+        // (3 − 1)·0.5 = 1 and (1 − 2)·2 = −2.
+        assert_eq!(network.evaluate(&[3.0, 1.0]).unwrap(), [1.0, -1.5, 0.0]);
+    }
+    // Of a perceptron, with texts as classes.
+    let network = Graph::default()
+        .constant(tensor("w", &[2, 2], &[1.0, 2.0, 3.0, 4.0]))
+        .constant(texts("classes", &["no", "yes"]))
+        .constant(integers("shape", &[-1]))
+        .node("MatMul", &["x", "w"], "m", &[])
+        .node("Softmax", &["m"], "p", &[])
+        .node("ArgMax", &["p"], "place", &[("axis", Attr::Int(1))])
+        .estimator("ZipMap", &["p"], &["z"], &[])
+        .estimator("ArrayFeatureExtractor", &["classes", "place"], &["name"], &[])
+        .node("Reshape", &["name", "shape"], "y", &[])
+        .output("z");
+    let network = Network::from_onnx(&network.file(&[2], 13)).unwrap();
+    assert_eq!(network.dropped.as_deref(), Some("Softmax"));
+    assert_eq!(network.evaluate(&[1.0, 1.0]).unwrap(), [4.0, 6.0]);
+    // A label alone, and a regression.
+    let label = Graph::default().node("ArgMax", &["x"], "y", &[]).file(&[3], 13);
+    assert_eq!(Network::from_onnx(&label).unwrap().dropped.as_deref(), Some("ArgMax"));
+    let regression = [("coefficients", Attr::Floats(&[2.0, -1.0])), ("intercepts", Attr::Floats(&[0.5]))];
+    let regression = Graph::default()
+        .estimator("Scaler", &["x"], &["s"], &[("scale", Attr::Floats(&[2.0]))])
+        .estimator("LinearRegressor", &["s"], &["y"], &regression);
+    let network = Network::from_onnx(&regression.file(&[2], 13)).unwrap();
+    assert_eq!(network.dropped, None);
+    assert_eq!(network.evaluate(&[1.0, 3.0]).unwrap(), [-1.5]);
+}
+
+#[test]
+fn refusals_of_converted_estimators() {
+    fn one(graph: Graph) -> String {
+        Network::from_onnx(&graph.file(&[2], 13)).unwrap_err().to_string()
+    }
+    fn estimator(operator: &str, attributes: &[(&str, Attr<'_>)]) -> String {
+        one(Graph::default().estimator(operator, &["x"], &["y"], attributes))
+    }
+    assert!(one(classifier("PROBIT")).contains("the function PROBIT"));
+    assert!(estimator("LinearClassifier", &[("coefficients", Attr::Floats(&[1.0, 2.0]))]).contains("one score"));
+    assert!(estimator("LinearClassifier", &[("coefficients", Attr::Floats(&[1.0; 3]))]).contains("3 coefficients"));
+    assert!(estimator("Scaler", &[("scale", Attr::Floats(&[1.0; 3]))]).contains("scale has 3 numbers for 2"));
+    assert!(estimator("Normalizer", &[]).contains("before encryption"));
+    assert!(estimator("TreeEnsembleClassifier", &[]).contains("the fitted estimator itself"));
+    assert!(estimator("Imputer", &[]).contains("not read"));
+    // Values that differ are two outputs.
+    let two = || Graph::default().node("Relu", &["x"], "y", &[]).node("Neg", &["x"], "z", &[]).output("z");
+    assert!(one(two()).contains("2 outputs"));
+    // What the client computes is for the end, whichever operand it is.
+    let inside =
+        Graph::default().node("Softmax", &["x"], "s", &[]).node("Concat", &["x", "s"], "y", &[("axis", Attr::Int(1))]);
+    assert!(one(inside).contains("at the end alone"));
 }
 
 /// One error lists all nodes that are not computed, and none that only follow one.
@@ -80,17 +156,18 @@ fn refusals_say_why() {
 /// Every cut, and changed bytes: an error or a network, never a panic, and no memory for a claim.
 #[test]
 fn hostile_files() {
-    let file = lenet();
-    for cut in 0..file.len() {
-        let _ = Network::from_onnx(&file[..cut]);
-    }
     let mut random = Random(5);
-    for i in 0..file.len() {
-        let mut changed = file.clone();
-        changed[i] ^= 1 << random.index(8);
-        let _ = Network::from_onnx(&changed);
-        changed[i] = 0xff;
-        let _ = Network::from_onnx(&changed);
+    for file in [lenet(), classifier("SOFTMAX").file(&[2], 13)] {
+        for cut in 0..file.len() {
+            let _ = Network::from_onnx(&file[..cut]);
+        }
+        for i in 0..file.len() {
+            let mut changed = file.clone();
+            changed[i] ^= 1 << random.index(8);
+            let _ = Network::from_onnx(&changed);
+            changed[i] = 0xff;
+            let _ = Network::from_onnx(&changed);
+        }
     }
     let huge = |dims: &[usize]| Network::from_onnx(&Graph::default().node("Relu", &["x"], "y", &[]).file(dims, 17));
     assert!(huge(&[1 << 40]).is_err() && huge(&[1 << 32, 1 << 32]).is_err() && huge(&[0]).is_err());

@@ -50,10 +50,18 @@ pub fn integers(name: &str, data: &[i64]) -> Vec<u8> {
     [number(1, data.len() as i64), number(2, 7), bytes(7, &packed), bytes(8, name.as_bytes())].concat()
 }
 
+/// Texts, of which a tensor names classes.
+pub fn texts(name: &str, data: &[&str]) -> Vec<u8> {
+    let all: Vec<u8> = data.iter().flat_map(|text| bytes(6, text.as_bytes())).collect();
+    [number(1, data.len() as i64), number(2, 8), all, bytes(8, name.as_bytes())].concat()
+}
+
 /// An attribute's value.
 pub enum Attr<'a> {
     Int(i64),
     Ints(&'a [i64]),
+    Floats(&'a [f32]),
+    Text(&'a str),
 }
 
 pub fn node(operator: &str, inputs: &[&str], output: &str, attributes: &[(&str, Attr<'_>)]) -> Vec<u8> {
@@ -65,6 +73,11 @@ pub fn node(operator: &str, inputs: &[&str], output: &str, attributes: &[(&str, 
         let value = match value {
             Attr::Int(x) => [number(3, *x), number(20, 2)].concat(),
             Attr::Ints(all) => [all.iter().flat_map(|x| number(8, *x)).collect(), number(20, 7)].concat(),
+            Attr::Floats(all) => {
+                let packed: Vec<u8> = all.iter().flat_map(|x| x.to_le_bytes()).collect();
+                [bytes(7, &packed), number(20, 6)].concat()
+            }
+            Attr::Text(text) => [bytes(4, text.as_bytes()), number(20, 3)].concat(),
         };
         out.extend(bytes(5, &[bytes(1, name.as_bytes()), value].concat()));
     }
@@ -85,6 +98,26 @@ impl Graph {
 
     pub fn node(mut self, operator: &str, inputs: &[&str], output: &str, attributes: &[(&str, Attr<'_>)]) -> Self {
         self.body.extend(bytes(1, &node(operator, inputs, output, attributes)));
+        self
+    }
+
+    /// A node of the domain for estimators.
+    pub fn estimator(
+        mut self,
+        operator: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        attributes: &[(&str, Attr<'_>)],
+    ) -> Self {
+        let more: Vec<u8> = outputs[1..].iter().flat_map(|output| bytes(2, output.as_bytes())).collect();
+        let one = [node(operator, inputs, outputs[0], attributes), more, bytes(7, b"ai.onnx.ml")].concat();
+        self.body.extend(bytes(1, &one));
+        self
+    }
+
+    /// Another output than `y`.
+    pub fn output(mut self, name: &str) -> Self {
+        self.body.extend(bytes(12, &bytes(1, name.as_bytes())));
         self
     }
 
