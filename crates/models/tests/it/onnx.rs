@@ -106,7 +106,7 @@ fn refusals_of_converted_estimators() {
     // What the client computes is for the end, whichever operand it is.
     let inside =
         Graph::default().node("Softmax", &["x"], "s", &[]).node("Concat", &["x", "s"], "y", &[("axis", Attr::Int(1))]);
-    assert!(one(inside).contains("at the end alone"));
+    assert!(one(inside).contains("left to the client"));
 }
 
 /// One error lists all nodes that are not computed, and none that only follow one.
