@@ -374,6 +374,18 @@ mod tests {
         super::Cli::command().debug_assert();
     }
 
+    /// An option of a suite with the name of one of all suites is found by nothing else.
+    #[test]
+    fn suites_are_read_with_their_defaults() {
+        for suite in super::Cli::command().get_subcommands() {
+            let line = ["sudare-bench", suite.get_name()];
+            match <super::Cli as clap::Parser>::try_parse_from(line) {
+                Ok(cli) => assert_eq!(cli.runs, std::path::Path::new("bench/runs")),
+                Err(error) => assert_eq!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument, "{error}"),
+            }
+        }
+    }
+
     #[test]
     fn families_are_named_or_all() {
         let families = |words: &str| {

@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::limits::Line;
 use crate::lines::Lines;
 use crate::machine::{Machine, cpu_time, peak_rss_mb, reset_peak_rss, resident_mb};
-use crate::timing::{Budget, Clock, Clocks, Samples};
+use crate::timing::{Budget, Clock, Clocks, Samples, unit_seconds};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -350,6 +350,7 @@ fn judged(case: &Case, folder: &Path, decrypt: &dyn Fn(&[u8]) -> Outcome<Vec<f64
 fn measure(case: &Case, budget: Budget, threads: &Threads, machine: &Machine) -> Outcome<Line> {
     let folder = Folder::new()?;
     let path = folder.0.as_path();
+    let unit = unit_seconds()?;
     folder.write("model", &either!(&case.model, model => model.to_bytes())?)?;
     // A client of either kind: what is different is how it decrypts.
     let client = match &case.model {
@@ -431,6 +432,8 @@ fn measure(case: &Case, budget: Budget, threads: &Threads, machine: &Machine) ->
     Ok(line
         .with([
             ("predicted_s", predicted),
+            ("unit_s", unit),
+            ("units", cpu / unit),
             ("encoding_s", encoding),
             ("wall_s", wall),
             ("keys_mb", key_bytes as f64 / 1e6),

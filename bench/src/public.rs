@@ -2,11 +2,14 @@
 
 use crate::Outcome;
 use crate::lines::{Line, Lines};
-use crate::machine::Machine;
+use crate::machine::{Machine, cpu_time};
+use crate::timing::unit_seconds;
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
+use sudare_plan::CostModel;
 use sudare_submissions::driver::{Drive, Measured};
+use sudare_submissions::fetch::Size;
 
 /// What is run.
 #[derive(Debug, Args)]
@@ -14,12 +17,12 @@ pub struct Options {
     /// Workloads: count, fetch, zn, mnist, transciphering.
     #[arg(long, value_delimiter = ',', default_value = "count,fetch,zn,mnist")]
     workloads: Vec<String>,
-    /// Sizes as the harnesses number them: 0 toy (single), 1 small, 2 medium, and 3 large of zn, mnist and transciphering.
+    /// Sizes as the harnesses number them: 0 toy (single), 1 small, 2 medium, 3 large.
     #[arg(long, value_delimiter = ',', default_value = "1")]
     sizes: Vec<usize>,
     /// Runs of the steps that are repeated.
     #[arg(long, default_value_t = 3)]
-    runs: usize,
+    repetitions: usize,
     /// The folder of the entries' programs.
     #[arg(long, default_value = "target/release")]
     programs: PathBuf,
@@ -42,12 +45,16 @@ const DECIPHER: &str = "server_encrypted_aes_decryption";
 pub struct Row {
     #[serde(flatten)]
     measured: Measured,
+    /// Seconds of a count on one thread by its plan, at the prices of this machine just before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted: Option<f64>,
+    /// Seconds of a unit on this machine just before.
+    unit: f64,
     machine: Machine,
 }
 
 impl Line for Row {
-    const HEAD: &'static str =
-        "workload                          size    server s    cpu s   encrypt s   answer kB   peak MB   check";
+    const HEAD: &'static str = "workload                          size    server s    cpu s   planned s   encrypt s   answer kB   peak MB   check";
 
     fn row(&self) -> String {
         let m = &self.measured;
@@ -65,8 +72,11 @@ impl Line for Row {
         let mean_of = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
         let cpu = mean_of(cpu("server_encrypted_compute")) + m.cpu.get(DECIPHER).map_or(0.0, |all| mean_of(all));
         format!(
-            "{:<33} {:<7} {server:>8.3} {cpu:>8.2} {encrypt:>11.3} {answer:>11.0} {peak:>9.0}   {}",
-            m.workload, m.size, m.check
+            "{:<33} {:<7} {server:>8.3} {cpu:>8.2} {:>11} {encrypt:>11.3} {answer:>11.0} {peak:>9.0}   {}",
+            m.workload,
+            m.size,
+            self.predicted.map_or("-".into(), |s| format!("{s:.2}")),
+            m.check
         )
     }
 
@@ -75,19 +85,30 @@ impl Line for Row {
     }
 }
 
+/// Seconds of a count by its plan.
+fn planned(size: usize) -> Outcome<f64> {
+    let prices = CostModel::measure(sudare_session::machine::name(), 1, &cpu_time)?;
+    Ok(Size::new(size)?.index()?.seconds(&|work, log_n| prices.price(work, log_n, 1)))
+}
+
 /// Runs the workloads.
 pub fn run(options: &Options, threads: usize, machine: &Machine, lines: &mut Lines) -> Outcome<Vec<Row>> {
     let drive = Drive {
         programs: options.programs.clone(),
         folder: options.folder.clone(),
         threads,
-        runs: options.runs.max(1),
+        runs: options.repetitions.max(1),
         images: options.images.clone(),
         insecure: options.insecure,
     };
     let mut all = Vec::new();
     for size in &options.sizes {
         for workload in &options.workloads {
+            let unit = unit_seconds()?;
+            let predicted = match workload.as_str() {
+                "count" | "fetch" => Some(planned(*size)?),
+                _ => None,
+            };
             let measured = match workload.as_str() {
                 "count" => drive.fetch(*size, true),
                 "fetch" => drive.fetch(*size, false),
@@ -96,7 +117,7 @@ pub fn run(options: &Options, threads: usize, machine: &Machine, lines: &mut Lin
                 "transciphering" => drive.transcipher(*size),
                 other => Err(format!("no workload {other}: count, fetch, zn, mnist, transciphering").into()),
             };
-            let row = Row { measured: measured?, machine: machine.clone() };
+            let row = Row { measured: measured?, predicted, unit, machine: machine.clone() };
             lines.put(&row)?;
             all.push(row);
         }

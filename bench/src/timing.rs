@@ -44,6 +44,14 @@ impl Unit {
     }
 }
 
+/// Seconds of the processor that a unit takes now, a median: for suites whose work runs in other processes.
+pub fn unit_seconds() -> Outcome<f64> {
+    const SAMPLES: usize = 21;
+    let (mut unit, mut clocks) = (Unit::new()?, Clocks::default());
+    (0..SAMPLES).for_each(|_| unit.sample(&mut clocks));
+    Ok(clocks.cpu.median().unwrap_or(f64::NAN) / 1e3)
+}
+
 /// Pseudo-random words below `q`: test data, no secrets.
 pub fn fill(words: &mut [u64], q: u64, salt: u64) {
     let mut random = Random(salt);

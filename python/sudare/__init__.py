@@ -215,8 +215,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("sudare._dask")
     if name == "softmax":
         raise AttributeError(
-            "a softmax is written out, with intervals that you know: "
-            "e = sudare.exp(x - high, (low, 0), degree=9); "
-            "e * sudare.reciprocal(e.sum(axis=1, keepdims=True), (least, n), degree=15)"
+            "there is no softmax; write it out, with intervals that you know: e = sudare.exp(x - high, "
+            "(low, 0), degree=9); e * sudare.reciprocal(e.sum(axis=1, keepdims=True), (least, n), "
+            "degree=15)"
         )
     raise AttributeError(f"module 'sudare' has no attribute {name!r}")

@@ -222,9 +222,11 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         if not all(isinstance(a, int) for a in order) or sorted(a % max(self.ndim, 1) for a in order) != list(
             range(self.ndim)
         ):
-            raise ShapeError(f"{order} is no order of the axes of shape {self.shape}")
+            raise ShapeError(
+                f"{order} is not an order of the axes of shape {self.shape}; name each axis once"
+            )
         if self._batch and order[0] % self.ndim:
-            raise ShapeError("the batch axis stays first; numpy.matrix_transpose turns each member")
+            raise ShapeError("the batch axis stays first; numpy.matrix_transpose transposes each member")
         last = order[-2:]
         if self._dropped or last[0] % self.ndim < last[1] % self.ndim:
             return self
@@ -237,7 +239,7 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         Raises `ShapeError` for a vector.
         """
         if self._dropped:
-            raise ShapeError("a matrix transpose takes matrices")
+            raise ShapeError("a matrix transpose takes a matrix, not a number or a vector")
         return self._apply({"op": "transpose"}, dropped=MATRIX)
 
     def sum(self: Self, axis: Any = None, *, keepdims: bool = False, dtype: DTypeLike | None = None) -> Self:
@@ -285,7 +287,10 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         """
         count = math.prod(self._core.shape[at] for at in self._core_axes(axis))
         if count <= ddof:
-            raise InputError(f"a variance of {count} numbers has no {ddof} degrees of freedom to spare")
+            raise InputError(
+                f"a variance of {count} numbers does not have ddof={ddof} degrees of freedom to spare; take "
+                "a smaller ddof"
+            )
         centred: Self = self - self.mean(axis, keepdims=True)
         squares: Self = centred * centred
         return squares.sum(axis, keepdims=keepdims)._scale(1 / (count - ddof))
@@ -309,7 +314,7 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         Raises `ShapeError` for a vector.
         """
         if len(self._members) != 2:
-            raise ShapeError(f"a trace is that of a matrix, not of shape {self.shape}")
+            raise ShapeError(f"a trace is that of one matrix, not of the shape {self.shape}")
         diagonal: Self = self * _along_diagonal(self, offset, axis1, axis2)
         return diagonal.sum(axis=(-2, -1))
 
@@ -319,7 +324,7 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         Raises `ShapeError` for a vector or a batch.
         """
         if len(self._members) != 2 or self._batch:
-            raise ShapeError(f"a diagonal is that of one matrix, not of shape {self.shape}")
+            raise ShapeError(f"a diagonal is that of one matrix, not of the shape {self.shape}")
         mask = _along_diagonal(self, offset, axis1, axis2)
         diagonal: Self = self * mask
         return cast("Self", diagonal.sum(axis=1)[np.flatnonzero(mask.any(axis=1))])
@@ -339,7 +344,7 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         """Refuses to compute in another type."""
         if dtype is not None and np.dtype(dtype) not in (self.dtype, np.dtype(np.float64)):
             raise UnsupportedError(
-                f"encrypted matrices are computed with as {self.dtype}; convert what decrypt(x) gives: "
+                f"encrypted matrices stay {self.dtype}; convert what decrypt(x) gives: "
                 f".astype({np.dtype(dtype).name!r})"
             )
 
@@ -424,7 +429,8 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
                 return made
             if values.ndim == 3 and not self._batch:
                 raise ShapeError(
-                    f"a product with a batch of matrices, shape {values.shape}, is that of a batch"
+                    f"a plain batch of shape {values.shape} is multiplied by an encrypted batch; take its "
+                    "members one by one"
                 )
             dropped = MATRIX if values.ndim > 1 else ROW if reflected else COLUMN
             rows = values if values.ndim > 1 else values.reshape((1, -1) if reflected else (-1, 1))
@@ -472,7 +478,9 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
             each = self._batch if self._batch and values.ndim == 3 else ()
             shape = broadcast_shape(operation, self.shape, values.shape)[len(self._batch) :]
             if len(shape) > 2:
-                raise ShapeError(f"{operation}: a matrix has two axes, and {values.shape} makes more of them")
+                raise ShapeError(
+                    f"{operation}: a matrix has two axes, and the shape {values.shape} would give it more"
+                )
             dropped = self._dropped if len(shape) == len(self._members) else (MATRIX, ROW)[len(shape) == 1]
             left = self._spread(shape, dropped)
             values = np.broadcast_to(values, each + shape).reshape(each + tuple(left.shape))
@@ -518,13 +526,13 @@ def _divide(a: Any, b: Any) -> Any:
         reciprocal = remedy("reciprocal", [b])
         written = f"x * {reciprocal.replace('(x', '(y')}" if isinstance(a, ArrayOperators) else reciprocal
         raise UnsupportedError(
-            f"division is an approximation; say where the divisor lies: {written}"
+            f"division is an approximation; say which interval the divisor is in: {written}"
             + ("" if isinstance(a, ArrayOperators) else ", times what is divided")
         )
     divisor = scalar(b)
     values = plain(b) if divisor is None else np.asarray(divisor)
     if not values.all():
-        raise ZeroDivisionError("division of an encrypted matrix by zero")
+        raise ZeroDivisionError("an encrypted matrix is not divided by zero; take another divisor")
     return a * (1 / values) if divisor is None else a._scale(1 / divisor)
 
 
@@ -577,7 +585,7 @@ def concatenate(arrays: Sequence[Any], axis: Any = 0) -> Any:
     if ours.ndim == 0:
         raise ShapeError("numbers are not concatenated; stack them: numpy.stack([x, y])")
     if ours._batch:
-        raise ShapeError("batches are not concatenated; do it to their members, before encryption")
+        raise ShapeError("batches are not concatenated; concatenate their members before encryption")
     (at,) = ours._core_axes(axis)
     parts = [part for part in parts if not empty(part)]
     if len(parts) == 1:
@@ -818,7 +826,7 @@ def _assigned(x: Self, key: Any, value: Any) -> Self:
     """A matrix with other elements in some places."""
     if x._batch or any(isinstance(k, Opaque) for k in (key if isinstance(key, tuple) else (key,))):
         raise UnsupportedError(
-            "what is replaced is said by a plain index, of a matrix and not of a batch; write "
+            "elements are replaced by a plain index, in a matrix and not in a batch; write "
             "numpy.where(mask, value, x) with a plain mask"
         )
     places = np.arange(x.size).reshape(x.shape)
@@ -838,7 +846,7 @@ def _assigned(x: Self, key: Any, value: Any) -> Self:
     block = places[tuple(slice(side[0], side[-1] + 1) for side in sides)] if sides else places
     if not np.array_equal(block.ravel(), chosen.ravel()):
         raise UnsupportedError(
-            "encrypted values go where neighbouring lines are: x[1:3, :2] = y; for others write "
+            "encrypted values replace neighbouring rows and columns, x[1:3, :2] = y; for others write "
             "numpy.where(mask, y, x), with a plain mask and y of the shape of x"
         )
     spread: Any = np.broadcast_to(cast("Any", value), chosen.shape).reshape(block.shape)
@@ -933,10 +941,12 @@ def scalar(value: Any) -> float | None:
         return float(value)
     if isinstance(value, (int, float, np.number)) or (isinstance(value, np.ndarray) and value.ndim == 0):
         if np.iscomplexobj(value):
-            raise UnsupportedError("encrypted matrices are real; complex numbers are not taken")
+            raise UnsupportedError(
+                "encrypted matrices are real; give real and imaginary parts as two matrices"
+            )
         number = math.inf if isinstance(value, int) and abs(value) > LARGEST else float(value)
         if not np.isfinite(number):
-            raise InputError(f"{number} is not a finite number")
+            raise InputError(f"{number} is not a finite number; replace it")
         return number
     return None
 
@@ -946,7 +956,7 @@ def plain(values: Any) -> Floats:
     found = array(values)
     if found.dtype.kind not in "biuf":
         texts = "; sudare.bits has encrypt_text(x, length=8)" if found.dtype.kind in "UST" else ""
-        raise UnsupportedError(f"real numbers are wanted, not an array of {found.dtype}{texts}")
+        raise UnsupportedError(f"real numbers are needed, not an array of {found.dtype}{texts}")
     if found.ndim not in (1, 2, 3) or found.size == 0:
-        raise ShapeError(f"a matrix or vector with elements is wanted, not an array of shape {found.shape}")
+        raise ShapeError(f"a matrix or vector with elements is needed, not an array of shape {found.shape}")
     return np.ascontiguousarray(found, dtype=np.float64)

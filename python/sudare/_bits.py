@@ -113,7 +113,7 @@ class BitsClient(SecretHolder[_core.BitsClient]):
 
     def __init__(self, *, parameters: str = PARAMETERS, security: int = 128, threads: int = 0) -> None:
         if security != 128:
-            raise SecurityError(f"there are sets of 128 bits of security, not of {security}")
+            raise SecurityError(f"the sets have 128 bits of security, not {security}; ask for 128")
         self._params = _core.BitsParams(parameters)
         self._core = _core.BitsClient(self._params, threads)
         self._threads = threads
@@ -264,7 +264,7 @@ class BitsPublicClient(Travels):
 def _encrypted(core: Any, x: Any, block: int) -> _core.BitsArray:
     """What a client makes of an array, in `block` bytes of memory for each of its blocks."""
     if isinstance(x, EncryptedBits):
-        raise UnsupportedError("this array is encrypted already")
+        raise UnsupportedError("this array is encrypted already; use it as it is")
     values = plain(x)
     element = str(values.dtype)
     wanted = f"to encrypt {values.size} {element}"

@@ -274,7 +274,9 @@ class EncryptedBits(shared.Indexed, Travels):
             return x._call("dividing", "divide", *((y, x) if reflected else (x, y)))  # type: ignore[no-any-return]
         divisor = plain(other if not isinstance(other, int) else self._number(other))
         if not divisor.all():
-            raise ZeroDivisionError("division of encrypted integers by a public zero")
+            raise ZeroDivisionError(
+                "encrypted integers are not divided by a public zero; take another divisor"
+            )
         x = self.astype(_integer(_check_dtype(np.result_type(np.zeros((), self.dtype), divisor))))
         x = x._to(_broadcast(x.shape, divisor.shape))
         by = np.broadcast_to(divisor, x.shape).astype(x.dtype)
@@ -295,7 +297,7 @@ class EncryptedBits(shared.Indexed, Travels):
             return x._call(name, "shift", name, x._to(shape), y._to(shape))  # type: ignore[no-any-return]
         amounts = plain(by)
         if amounts.size and amounts.min() < 0:
-            raise InputError("numbers of bits are not negative")
+            raise InputError("a shift takes numbers of bits from 0 on")
         shape = _broadcast(self.shape, amounts.shape)
         # Python's own numbers take the array's type.
         number = isinstance(by, int) and not isinstance(by, (bool, np.bool_))
@@ -310,7 +312,7 @@ class EncryptedBits(shared.Indexed, Travels):
             dtype = getattr(np, name)(np.empty(0, self.dtype), by).dtype
         except TypeError:
             raise UnsupportedError(
-                f"there is no type for {self.dtype} shifted by {by.dtype}; convert one: x.astype(…)"
+                f"{self.dtype} is not shifted by {by.dtype}, for no type holds both; convert one: x.astype(…)"
             ) from None
         return EncryptedBits(self._core, self._params, self._at(*others)).astype(dtype)
 
@@ -509,7 +511,7 @@ class EncryptedBits(shared.Indexed, Travels):
         order = np.moveaxis(self._indices, over, range(len(over)))
         order = order.reshape(math.prod(self.shape[n] for n in over), *(self.shape[n] for n in kept))
         if not order.shape[0]:
-            raise ShapeError("a reduction of no elements")
+            raise ShapeError("a reduction needs at least one element")
         shape = [1 if n in over else side for n, side in enumerate(self.shape) if keepdims or n in kept]
         return self._take(order), tuple(shape)
 
@@ -553,14 +555,18 @@ class EncryptedBits(shared.Indexed, Travels):
             raise unsupported_integers(name, inputs, method)
         if kwargs:
             raise UnsupportedError(
-                f"numpy.{name} of encrypted integers takes no {', '.join(kwargs)}; convert by x.astype(…)"
+                f"numpy.{name} of encrypted integers does not take {', '.join(kwargs)}; convert by "
+                "x.astype(…)"
             )
         if name not in OPERATIONS:
             raise unsupported_integers(name, inputs)
         strange = [x for x in inputs if not _understood(x)]
         if strange and name in ("equal", "not_equal"):
             # Python would compare identities.
-            raise UnsupportedError(f"encrypted integers are not compared with {type(strange[0]).__name__}")
+            raise UnsupportedError(
+                "encrypted integers are compared with integers and booleans, not with "
+                f"{type(strange[0]).__name__}"
+            )
         return NotImplemented if strange else OPERATIONS[name](*inputs)
 
     def __array_function__(
@@ -701,7 +707,7 @@ def _power(x: Any, exponent: Any) -> EncryptedBits:
     if isinstance(exponent, (bool, np.bool_)) or not isinstance(exponent, (int, np.integer)):
         raise UnsupportedError("encrypted integers are raised to one whole number; loop over several")
     if exponent < 0:
-        raise InputError("integers to negative powers are none; NumPy refuses them too")
+        raise InputError("an integer to a negative power is not an integer; take powers from 0 on")
     if x.dtype == BOOL:
         raise UnsupportedError("booleans have no powers; convert them: x.astype('uint8')")
     return x._call("power", "power", x, int(exponent))  # type: ignore[no-any-return]
@@ -717,7 +723,9 @@ def _matmul(left: Any, right: Any) -> EncryptedBits:
     if x.shape[-1] != y.shape[-2]:
         raise ShapeError(f"matrix product: shapes {np.shape(left)} and {np.shape(right)} do not go together")
     if not x.shape[-1]:
-        raise ShapeError("a matrix product without terms; its result is public: numpy.zeros")
+        raise ShapeError(
+            "a matrix product needs at least one term; without one its result is public: numpy.zeros"
+        )
     dtype, batch = _check_dtype(np.result_type(x.dtype, y.dtype)), _broadcast(x.shape[:-2], y.shape[:-2])
     home = x._at(y)
     x, y = (EncryptedBits(v._core, v._params, home).astype(dtype) for v in (x, y))

@@ -263,14 +263,14 @@ def context(
                 else ("security, threads and rolls", "a table is its refresh")
             )
             raise UnsupportedError(
-                f"a context of integers, set {bootstrap}, has {own} as its settings, and no others; {why}"
+                f"a context of integers, set {bootstrap}, takes {own} as its settings, and no others; {why}"
             )
         if integers:
             return IntegerContext(bootstrap, security=security, threads=threads)
         return SmallContext(bootstrap, security=security, threads=threads, rolls=rolls or ())
     if rolls is not None:
         raise UnsupportedError(
-            'shifts are keys of a context of small integers: sudare.context(bootstrap="S15", rolls=[1, -1])'
+            'only a context of small integers takes rolls: sudare.context(bootstrap="S15", rolls=[1, -1])'
         )
     return Context(
         depth,

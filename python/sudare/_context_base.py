@@ -73,7 +73,7 @@ def taken(x: Any, lines: Callable[[Any], tuple[Any, Shape]]) -> tuple[Any, Shape
     Raises `UnsupportedError` for what is encrypted already, `ShapeError` for anything but a matrix or vector.
     """
     if isinstance(x, Encrypted):
-        raise UnsupportedError("this matrix is encrypted already")
+        raise UnsupportedError("this matrix is encrypted already; use it as it is")
     values, dropped = lines(x)
     if values.ndim != 2:
         raise ShapeError(f"a context takes matrices and vectors, not an array of shape {values.shape}")

@@ -101,7 +101,7 @@ class Keys(WorkerPlugin):
                 return
             data = Path(self.path).read_bytes()
             if hashlib.sha256(data).hexdigest() != self.digest:
-                raise FormatError(f"{self.path}: other keys than were registered; register them again")
+                raise FormatError(f"{self.path} holds other keys than were registered; register them again")
             _kept[name] = Server.from_bytes(plan, data, self.threads)
 
 

@@ -51,7 +51,7 @@ def named(device: Any) -> str:
     """The name of a device that is given by its name or as itself."""
     name = device.name if isinstance(device, Device) else device
     if not isinstance(name, str):
-        raise InputError(f"a device is named, as 'cuda' or 'cpu', or one of sudare.devices(); not {device!r}")
+        raise InputError(f"a device is 'cpu', 'cuda', 'cuda:1' or one of sudare.devices(), not {device!r}")
     return name
 
 

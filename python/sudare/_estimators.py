@@ -116,7 +116,9 @@ def _of_step(step: Any, *, last: bool) -> Read:
             "are far outside of the examples"
         )
     if not last:
-        raise UnsupportedError(f"{name} inside of a pipeline; transform with it before encryption")
+        raise UnsupportedError(
+            f"{name} is not compiled inside of a pipeline; transform with it before encryption"
+        )
     if hasattr(step, "coefs_") and hasattr(step, "intercepts_"):
         return _of_perceptron(step, name, classes)
     if hasattr(step, "coef_") and hasattr(step, "intercept_") and not hasattr(step, "support_vectors_"):
@@ -130,7 +132,8 @@ def _of_step(step: Any, *, last: bool) -> Read:
         raise InputError(f"{name} is not fitted; fit it first")
     if hasattr(step, "tree_") or any(hasattr(tree, "tree_") for tree in getattr(step, "estimators_", ())):
         raise UnsupportedError(
-            f"{name} after other steps; transform with those before encryption, and compile it alone"
+            f"{name} is not compiled after other steps; transform with those before encryption, and compile "
+            "it alone"
         )
     raise UnsupportedError(
         f"{name} is not compiled; linear models, SVC, NuSVC, SVR, NuSVR, MLPClassifier, MLPRegressor, "
@@ -168,7 +171,7 @@ def _of_perceptron(step: Any, name: str, classes: Any) -> Read:
     at_client = classes is not None and step.out_activation_ in ("softmax", "logistic")
     if not at_client and step.out_activation_ != "identity":
         raise UnsupportedError(
-            f"{name}: an output function {step.out_activation_!r}; it is left to the client"
+            f"{name}: the output function {step.out_activation_!r} is not compiled; apply it after decryption"
         )
     layers = [
         Dense(weights, bias, step.activation if k < last else "identity", f"{name} layer {k}")
@@ -177,5 +180,5 @@ def _of_perceptron(step: Any, name: str, classes: Any) -> Read:
     if classes is None:
         return Read(layers, "numbers", None)
     if np.ndim(classes) != 1 or getattr(step, "_label_binarizer", None) is None:
-        raise UnsupportedError(f"{name} with several labels at once")
+        raise UnsupportedError(f"{name} is not compiled with several labels at once; fit one for each label")
     return Read(layers, "sign" if len(classes) == _BINARY else "argmax", np.asarray(classes))

@@ -92,7 +92,7 @@ def _stream(file: BinaryIO) -> bytes:
 def _recognised(head: bytes) -> bool:
     """Whether a file begins as an object does; refused if as nothing of this package's."""
     if not head.startswith((_MAGIC, _MODEL)) and head.lstrip()[:1] != b"{":
-        raise FormatError("this begins as nothing of this package's does; name another file")
+        raise FormatError("this does not begin as any object of sudare does; name another file")
     return head.startswith(_MAGIC)
 
 
@@ -206,11 +206,11 @@ def _text(data: bytes) -> Any:
         if '"sudare_model"' in text[:64] or '"sudare_forest"' in text[:64]:
             return ModelPlan.from_json(text)
     except UnicodeDecodeError:
-        raise FormatError("this is no plan: it is not text; copy it again") from None
+        raise FormatError("this is not a plan, for it is not text; copy it again") from None
     except (ValueError, RecursionError) as error:
         if isinstance(error, SudareError):
             raise
-        raise FormatError("these are no statistics that were saved; copy them again") from None
+        raise FormatError("these are not statistics that were saved; copy them again") from None
     return Plan.from_json(text)
 
 
@@ -306,7 +306,7 @@ def _bits(data: bytes, home: Any, threads: int) -> Any:
     params = home.params_bytes() if alone else data[: first.nbytes]
     rest = data if alone else data[first.nbytes :]
     if not rest:
-        raise UnsupportedError("these are parameters alone; a client, a server or an array is loaded")
+        raise UnsupportedError("these are parameters alone; load a client, a server or an array")
     what = kind(rest)
     if what.object == "TfheClientKey":
         return BitsClient.from_secret_bytes(params, rest, threads)
@@ -315,7 +315,7 @@ def _bits(data: bytes, home: Any, threads: int) -> Any:
     if what.object == "TfhePublicKey":
         return BitsPublicClient(params, rest, threads=threads)
     if what.object != "TfheArray":
-        raise FormatError(f"{what.name} does not follow parameters of TFHE")
+        raise FormatError(f"{what.name} does not follow parameters of TFHE; copy the file again")
     made = parameters(params)
     return EncryptedBits(_core.BitsArray.from_bytes(made, rest), made, getattr(home, "_home", None))
 

@@ -48,7 +48,7 @@ def read(model: Any, rows: NDArray[np.float64]) -> Forest | None:
     if document is not None:
         return read_document(document, classes)
     if isinstance(classes, (list, tuple)):
-        raise UnsupportedError(f"{name} with several labels at once; fit one for each label")
+        raise UnsupportedError(f"{name} is not compiled with several labels at once; fit one for each label")
     if getattr(model, "tree_", None) is not None:
         trees = [model.tree_]
     elif getattr(model, "estimators_", None) is not None:
@@ -58,12 +58,12 @@ def read(model: Any, rows: NDArray[np.float64]) -> Forest | None:
         if members.ndim == _BINARY:
             return _boosted(model, members, classes, rows)
         if not name.startswith(("RandomForest", "ExtraTrees")):
-            raise UnsupportedError(f"{name}: of forests, RandomForest… and ExtraTrees… are compiled")
+            raise UnsupportedError(f"{name} is not compiled; of forests, RandomForest… and ExtraTrees… are")
         trees = [tree.tree_ for tree in members]
     else:
         return None
     if classes is not None and getattr(model, "n_outputs_", 1) > 1:
-        raise UnsupportedError(f"{name} with several labels at once; fit one for each label")
+        raise UnsupportedError(f"{name} is not compiled with several labels at once; fit one for each label")
     made = [_tree(tree, shares=classes is not None, factor=1 / len(trees)) for tree in trees]
     outputs = made[0][4].shape[1]
     return Forest([0.0] * outputs, made, "numbers" if classes is None else "argmax", _names(classes))
@@ -84,7 +84,7 @@ def _tree(tree: Any, *, shares: bool, factor: float) -> Tree:
     threshold = np.asarray(tree.threshold, dtype=np.float64)
     lengths = {len(part) for part in (left, right, feature, threshold, values)}
     if len(lengths) != 1:
-        raise InputError("a tree whose arrays have different lengths")
+        raise InputError("a tree has arrays of different lengths; fit the model again")
     return feature, threshold, left, right, np.ascontiguousarray(values * factor)
 
 
@@ -92,7 +92,9 @@ def _boosted(model: Any, members: Any, classes: Any, rows: NDArray[np.float64]) 
     """Trees that are summed, each for one score."""
     name, outputs = type(model).__name__, members.shape[1]
     if not hasattr(model, "learning_rate"):
-        raise UnsupportedError(f"{name}: of ensembles with a table of trees, gradient boosting is compiled")
+        raise UnsupportedError(
+            f"{name} is not compiled; of ensembles with a table of trees, gradient boosting is"
+        )
     trees: list[Tree] = []
     for stage in members:
         for output, member in enumerate(stage):
@@ -105,7 +107,9 @@ def _boosted(model: Any, members: Any, classes: Any, rows: NDArray[np.float64]) 
     rest = scores.reshape(len(rows), -1) - sum(_leaves(tree, rows) for tree in trees)
     base = rest.mean(axis=0)
     if np.abs(rest - base).max() > _CONSTANT * max(1.0, float(np.abs(scores).max())):
-        raise UnsupportedError(f"{name} that begins with another estimator (init=); fit it without")
+        raise UnsupportedError(
+            f"{name} that begins with another estimator (init=) is not compiled; fit it without"
+        )
     label = "numbers" if classes is None else "sign" if outputs == 1 else "argmax"
     return Forest([float(b) for b in base], trees, label, _names(classes))
 
@@ -126,7 +130,7 @@ def _document(model: Any) -> Any:
     if hasattr(model, "get_booster"):
         if model.missing is not None and not np.isnan(model.missing):
             raise UnsupportedError(
-                "XGBoost with missing= other than NaN; replace such numbers before the fit"
+                "XGBoost with another missing= than NaN is not compiled; replace such numbers before the fit"
             )
         booster, best = model.get_booster(), getattr(model, "best_iteration", None)
         model = booster if best is None else booster[: best + 1]
@@ -142,7 +146,7 @@ def read_text(text: bytes) -> Forest:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"no model in JSON: {error}") from None
+        raise FormatError(f"the model is not JSON: {error}") from None
     return read_document(document)
 
 
@@ -154,7 +158,10 @@ def read_document(document: Any, classes: Any = None) -> Forest:
     """
     try:
         if not isinstance(document, dict):
-            raise FormatError("JSON that is no model of XGBoost or LightGBM")
+            raise FormatError(
+                "this JSON is not a model of XGBoost or LightGBM; save it by save_model of XGBoost or "
+                "dump_model of LightGBM"
+            )
         if "learner" in document:
             return _of_xgboost(document["learner"], classes)
         if "tree_info" in document:
@@ -162,8 +169,13 @@ def read_document(document: Any, classes: Any = None) -> Forest:
     except (FormatError, UnsupportedError):
         raise
     except (KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
-        raise FormatError(f"no model of XGBoost or LightGBM: {type(error).__name__}: {error}") from None
-    raise FormatError("JSON that is no model of XGBoost or LightGBM")
+        raise FormatError(
+            f"this is not a model of XGBoost or LightGBM: {type(error).__name__}: {error}"
+        ) from None
+    raise FormatError(
+        "this JSON is not a model of XGBoost or LightGBM; save it by save_model of XGBoost or dump_model "
+        "of LightGBM"
+    )
 
 
 def _class_names(classes: Any, count: int) -> NDArray[Any]:
@@ -186,7 +198,7 @@ def _in_order(
     while len(rows) < len(open_nodes):
         node = open_nodes[len(rows)]
         if node in seen:
-            raise ValueError("a tree that leads to a node twice")
+            raise ValueError("two nodes of a tree lead to one node")
         seen.add(node)
         found = inner(node)
         if found is None:
@@ -210,7 +222,8 @@ def _of_xgboost(learner: Any, classes: Any) -> Forest:
     about = learner["learner_model_param"]
     if booster["name"] != "gbtree" or int(about.get("num_target", "1")) > 1:
         raise UnsupportedError(
-            f"XGBoost's booster {booster['name']!r} or several targets; use gbtree and one target"
+            f"XGBoost's booster {booster['name']!r} or several targets are not compiled; use gbtree and one "
+            "target"
         )
     numbers = [float(x) for x in about["base_score"].strip("[]").split(",")]
     count = max(int(about["num_class"]), 1)
@@ -229,7 +242,8 @@ def _of_xgboost(learner: Any, classes: Any) -> Forest:
     for tree, output in zip(booster["model"]["trees"], booster["model"]["tree_info"], strict=True):
         if any(tree.get("split_type", ())) or int(tree["tree_param"].get("size_leaf_vector", "1")) > 1:
             raise UnsupportedError(
-                "XGBoost's splits by categories and leaves of several numbers; encode categories"
+                "XGBoost's splits by categories and leaves of several numbers are not compiled; encode "
+                "categories as numbers"
             )
         below = np.nextafter(np.asarray(tree["split_conditions"], dtype=np.float32), np.float32(-np.inf))
 
@@ -238,7 +252,7 @@ def _of_xgboost(learner: Any, classes: Any) -> Forest:
             if left < 0 and right < 0:
                 return None
             if left < 0 or right < 0:
-                raise ValueError("a node with one child")
+                raise ValueError("a node has one child")
             return tree["split_indices"][node], float(below[node]), left, right
 
         def leaf(node: int, tree: Any = tree) -> float:
@@ -279,15 +293,15 @@ def _of_lightgbm(document: Any, classes: Any) -> Forest:
                 return None
             if about["decision_type"] != "<=" or about["missing_type"] == "Zero" or "leaf_coeff" in about:
                 raise UnsupportedError(
-                    "LightGBM's splits by categories, and zeros as missing numbers (zero_as_missing); "
-                    "do without them"
+                    "LightGBM's splits by categories, and zeros as missing numbers (zero_as_missing), are "
+                    "not compiled; fit without them"
                 )
             nodes.extend([about["left_child"], about["right_child"]])
             return about["split_feature"], float(about["threshold"]), len(nodes) - 2, len(nodes) - 1
 
         def leaf(node: int, nodes: Any = nodes) -> float:
             if "leaf_coeff" in nodes[node]:
-                raise UnsupportedError("LightGBM's linear trees; fit with linear_tree=False")
+                raise UnsupportedError("LightGBM's linear trees are not compiled; fit with linear_tree=False")
             return factor * float(nodes[node]["leaf_value"])
 
         trees.append(_in_order(inner, leaf, (number % count, count)))

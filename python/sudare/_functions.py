@@ -320,15 +320,17 @@ def table(
     if f is None:
         if modulus is not None:
             raise InputError(
-                "modulus is for tables of encrypted small integers: sudare.table(x, f, modulus=…)"
+                "modulus= is for tables of encrypted small integers: sudare.table(x, f, modulus=…)"
             )
         return _moments.planned(shape, max_abs=max_abs, security=security, release=release)
     if np.ndim(max_abs) or (max_abs, security, release) != (1.0, 128, None):
-        raise InputError("max_abs, security and release are for plans of real numbers: sudare.table(shape)")
+        raise InputError(
+            "max_abs=, security= and release= are for plans of real numbers: sudare.table(shape)"
+        )
     if isinstance(shape, EncryptedSmall):
         return shape.lookup(f, modulus)
     if modulus is not None:
-        raise InputError("modulus is for encrypted small integers; reduce the values of f themselves")
+        raise InputError("modulus= is for encrypted small integers; reduce the values of f themselves")
     if isinstance(shape, EncryptedBits):
         return shape.lookup(f)
     if isinstance(shape, ArrayOperators):
@@ -344,7 +346,8 @@ def table(
     wrong = np.argwhere((values < 0) | (values >= entries.size))
     if len(wrong):
         raise InputError(
-            f"the element at {tuple(wrong[0].tolist())} is not from 0 to {entries.size - 1}, as the table is"
+            f"the element at {tuple(wrong[0].tolist())} is not from 0 to {entries.size - 1}, as the table "
+            "is; reduce it, or give a longer table"
         )
     return entries[values.astype(np.intp)]
 
@@ -404,7 +407,8 @@ def _both(gap: float | None, max_abs: float | None) -> list[tuple[float, float]]
     """Both sides of zero."""
     if gap is None or max_abs is None:
         raise InputError(
-            "say from where to where the numbers, or the differences, are told from zero: gap=0.1, max_abs=1"
+            "say from which size on numbers, or differences, are told from zero, and up to which: gap=0.1, "
+            "max_abs=1"
         )
     near, far = real(gap, "gap"), real(max_abs, "max_abs")
     if not 0 < near < far:
@@ -415,4 +419,4 @@ def _both(gap: float | None, max_abs: float | None) -> list[tuple[float, float]]
 def _above_zero(interval: Interval) -> None:
     """Refuses an interval in which the function has no value."""
     if not np.min(interval) > 0:
-        raise InputError(f"an interval above zero is wanted, (0.1, 1), not {interval!r}")
+        raise InputError(f"the interval has to be above zero, (0.1, 1) for example, not {interval!r}")

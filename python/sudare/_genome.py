@@ -209,9 +209,9 @@ class Panel:
         Raises `InputError` for genotypes that are not phased, not complete or not text of that kind.
         """
         if kinds not in ("biallelic", "skip-others", "snps"):
-            raise InputError(f"kinds is biallelic, skip-others or snps, not {kinds!r}")
+            raise InputError(f"kinds is 'biallelic', 'skip-others' or 'snps', not {kinds!r}")
         if samples is not None and without is not None:
-            raise InputError("give samples or without, not both")
+            raise InputError("give samples= or without=, not both")
         with progress("reading records") as report:
             core = _core.GenomePanel.build(
                 _there(variants),

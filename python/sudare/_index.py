@@ -40,8 +40,6 @@ from ._values import array, count, real
 
 __all__ = ["Index", "IndexAnswer", "IndexClient", "IndexQuery", "IndexServer", "IndexTable", "TooManyError"]
 
-#: Seconds of a transform of 2^14 words with all that belongs to it, on one thread of a Zen 4.
-TRANSFORM = 0.050e-3
 #: Bits of the widest payload.
 _WIDE = 64
 #: Bytes that are taken for free where the system does not say.
@@ -142,13 +140,16 @@ class Index(Travels):
         """Log2 of the probability that a count is wrong or refused, if no cosine lies in the gap."""
         return self._core.expected[2]
 
-    def seconds(self, transform: float = TRANSFORM) -> float:
-        """Seconds of a count on one thread, rows in memory, for those of a transform of 2^14 words."""
-        return self._core.seconds(transform)
+    def seconds(self) -> float:
+        """Seconds of a count of one question on one thread, rows in memory.
 
-    def explain(self, transform: float = TRANSFORM) -> str:
-        """Costs, errors, and what each side learns."""
-        return self._core.explain(transform)
+        `sudare calibrate` measures this machine; before that, the figures are those of a Sapphire Rapids core.
+        """
+        return self._core.seconds()
+
+    def explain(self) -> str:
+        """Costs, errors, and what each side learns. Seconds as in :meth:`seconds`."""
+        return self._core.explain()
 
     def _saved(self) -> builtins.bytes:
         return self._core.to_json().encode()
@@ -172,15 +173,17 @@ class Index(Travels):
             )
         given = found.astype(dtype)
         if not np.array_equal(given, found, equal_nan=given.dtype.kind == "f"):
-            raise InputError(f"payloads are {dtype}; these hold others")
+            raise InputError(f"payloads of this index are {dtype}, and these hold other values; convert them")
         words = np.ascontiguousarray(given).view(f"u{dtype.itemsize}").astype(np.uint64).ravel()
         if bits < _WIDE and (words >> np.uint64(bits)).any():
-            raise InputError(f"payloads were planned with {bits} bits; these hold larger numbers")
+            raise InputError(
+                f"payloads were planned with {bits} bits, and these hold larger numbers; plan more bits"
+            )
         return words
 
     def _hits(self, rows: list[int], numbers: list[int]) -> NDArray[Any]:
         if self._payload is None:
-            raise UnsupportedError("this index was planned without payloads")
+            raise UnsupportedError("this index was planned without payloads; plan one with payload=")
         dtype, each, _ = self._payload
         out = np.empty(len(rows), dtype=[("index", np.int64), ("payload", dtype, (each,))])
         out["index"] = rows
@@ -195,7 +198,9 @@ def unit_vectors(values: Any, d: int) -> NDArray[np.float32]:
     if found.dtype.kind not in "biuf":
         raise InputError(f"vectors are of real numbers, not of {found.dtype}")
     if found.ndim not in (1, 2) or found.shape[-1] != d:
-        raise ShapeError(f"vectors have {d} coordinates; these have the shape {found.shape}")
+        raise ShapeError(
+            f"vectors of this index have {d} coordinates, and these have the shape {found.shape}"
+        )
     if not np.isfinite(found).all():
         raise InputError("vectors hold numbers that are not finite; remove or replace them")
     rows = np.atleast_2d(found)
@@ -457,7 +462,7 @@ class IndexClient(SecretHolder[_core.IndexClient]):
         hits = [self._index._hits(*each) for each in self._core.hits(answer._core)]
         if limit is not None and any(len(each) > limit for each in hits):
             raise TooManyError(
-                f"{max(map(len, hits))} rows match, and {limit} were allowed; raise the threshold"
+                f"{max(map(len, hits))} rows match, and {limit} are allowed; raise the threshold"
             )
         return hits[0] if answer._single else hits
 

@@ -65,12 +65,11 @@ class IntegerContext(ContextBase):
         """
         values, dropped = taken(x, lambda given: rows(whole(given)))
         bound = None if max_abs is None else real(max_abs, "max_abs")
+        # Values are nobody's business but the caller's, and messages travel.
         largest = max(abs(int(values.max())), abs(int(values.min())))
         if largest >= DOUBLES or (bound is not None and largest > bound):
             over = "2^53" if bound is None or largest >= DOUBLES else f"max_abs={bound:g}"
-            raise InputError(
-                f"an element is {largest} in absolute value, over {over}; reduce it % {self.modulus}"
-            )
+            raise InputError(f"an element is over {over} in absolute value; reduce it % {self.modulus}")
         needed = -(-values.size // self.slots) * self._core.ciphertext_bytes
         require(needed, "to encrypt this array", "encrypt it in parts")
         return Encrypted(

@@ -29,9 +29,12 @@ def whole(values: Any) -> NDArray[Any]:
     if found.dtype.kind == "O":
         found = _pythons(found)
     elif found.dtype.kind not in "biu":
-        raise UnsupportedError(f"integers are wanted, not an array of {found.dtype}; nothing is rounded")
+        raise UnsupportedError(
+            f"integers are needed, not an array of {found.dtype}, for nothing is rounded; round it and "
+            "convert it: .astype(int)"
+        )
     if found.ndim not in (1, 2, 3) or found.size == 0:
-        raise ShapeError(f"a matrix or vector with elements is wanted, not an array of shape {found.shape}")
+        raise ShapeError(f"a matrix or vector with elements is needed, not an array of shape {found.shape}")
     wide = found.dtype.kind == "O" or (found.dtype.kind == "u" and int(found.max()) > np.iinfo(np.int64).max)
     return np.ascontiguousarray(found, dtype=object if wide else np.int64)
 
@@ -43,7 +46,8 @@ def _pythons(found: NDArray[Any]) -> NDArray[Any]:
             out[at] = operator.index(x)
         except TypeError:
             raise UnsupportedError(
-                f"integers are wanted, and the element at {at} is none; nothing is rounded"
+                f"the element at {at} is not an integer, and nothing is rounded; round it and convert it: "
+                ".astype(int)"
             ) from None
     return out
 
@@ -56,8 +60,8 @@ def exactly(values: NDArray[Any]) -> NDArray[Any]:
     if len(wrong):
         at = tuple(int(i) for i in wrong[0])
         raise InputError(
-            f"the plain matrix has no integer below 2^53 at {at}, and those alone are computed with as "
-            "they stand; larger ones are an input: sudare.spec(shape, max_abs=…, plain=True, dtype=int) and "
+            f"the plain matrix has no integer below 2^53 at {at}, and only such are computed with as they "
+            "stand; make larger ones an input: sudare.spec(shape, max_abs=…, plain=True, dtype=int) and "
             "server.plain(x, name)"
         )
     return values.astype(np.int64)
@@ -71,6 +75,8 @@ def packed(values: NDArray[Any]) -> _Integers:
         pass
     elements = [int(x) for x in values.ravel()]
     if max(x.bit_length() for x in elements) >= BITS:
-        raise InputError(f"an integer has {BITS} bits or more; results of up to 117 bits are computed")
+        raise InputError(
+            f"an integer has {BITS} bits or more, and results of up to 117 bits are computed; scale it down"
+        )
     batch, rows, cols = values.shape
     return (batch, rows, cols), elements

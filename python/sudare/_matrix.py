@@ -88,7 +88,8 @@ class Blocks:
         several = [x for x in operands if isinstance(x, Blocks)]
         if len({x.rows for x in several}) != 1:
             raise ShapeError(
-                f"rows go together one by one, and there are {sorted({x.rows for x in several})}"
+                f"rows go together one by one, and the tables have {sorted({x.rows for x in several})} "
+                "rows; give tables of one length"
             )
         each = zip(
             *(x.cores if isinstance(x, Blocks) else [x] * len(several[0].cores) for x in operands),
@@ -146,8 +147,9 @@ class Session:
             except PrecisionError as refusal:
                 reason = str(refusal).split("; rescale")[0]
                 raise PrecisionError(
-                    f"{reason}; a context takes bounds for what they are: say less, x.bounded(max_abs), "
-                    "encrypt smaller numbers, or take a plan, which has room for its values"
+                    f"{reason}; a context takes bounds as they are given: give a smaller one, "
+                    "x.bounded(max_abs), encrypt smaller numbers, or take a plan, which has room for its "
+                    "values"
                 ) from None
         if said not in plan._unused:
             return self._applied(operation, said, operands)
@@ -401,7 +403,7 @@ class Encrypted(ArrayOperators, Travels):
 
 
 def _no_rows() -> NoReturn:
-    raise ShapeError("a number has no rows")
+    raise ShapeError("a number has no rows; give a table")
 
 
 def _unpickle(plan: Plan, data: bytes, dropped: Shape) -> Encrypted:
@@ -445,7 +447,7 @@ def of_plain(operation: Operation, x: NDArray[Any], *others: NDArray[Any]) -> ND
 def members(values: Floats) -> Floats:
     """A matrix or a batch of them with the axes batch, row, column."""
     if values.ndim not in (2, 3):
-        raise ShapeError(f"a matrix or a batch of matrices is wanted, not an array of shape {values.shape}")
+        raise ShapeError(f"a matrix or a batch of matrices is needed, not an array of shape {values.shape}")
     return np.ascontiguousarray(values.reshape((-1, *values.shape[-2:])))
 
 

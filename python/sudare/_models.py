@@ -202,20 +202,20 @@ def _of_layers(read: Read, rows: NDArray[np.float64], wanted: _Wanted) -> Compil
             weights = np.diag(weights)
         if weights.ndim != 2 or weights.shape[0] != inputs:
             raise ShapeError(
-                f"layer {number} has weights of the shape {weights.shape}, where ({inputs}, …) belong"
+                f"layer {number} has weights of the shape {weights.shape}, and ({inputs}, …) is needed"
             )
         inputs = weights.shape[1]
         bias = np.zeros(inputs) if layer.bias is None else np.broadcast_to(layer.bias, (inputs,))
         if layer.function not in _FUNCTIONS:
             known = ", ".join(_FUNCTIONS)
             raise UnsupportedError(
-                f"layer {number}: the function {layer.function!r}; these are known: {known}"
+                f"layer {number}: the function {layer.function!r} is not known; take one of {known}"
             )
         function = json.dumps(_FUNCTIONS[layer.function])
         title = layer.name or f"layer {number}"
         layers.append((title, np.ascontiguousarray(weights), [float(b) for b in bias], function))
     if not layers:
-        raise InputError("a model without layers")
+        raise InputError("a model needs at least one layer")
     wanted = _labelled(wanted, read.label or _label(inputs))
     return CompiledModel(_core.Model.from_layers(layers, rows, wanted), read.classes)
 
@@ -265,11 +265,11 @@ def _rows(values: Any, inputs: int | None, features: list[str] | None = None) ->
         remedy = "; one row of a frame is frame.iloc[[0]]" if hasattr(values, "iloc") else ""
         raise InputError(f"inputs are real numbers, not {found.dtype}{remedy}")
     if found.ndim == 0 or found.size == 0:
-        raise ShapeError("inputs are a table of at least one example")
+        raise ShapeError("inputs are a table with at least one example, a row each")
     if inputs is None:
         rows = found.reshape(found.shape[0], -1) if found.ndim > 1 else found.reshape(1, -1)
     elif found.size % inputs or found.size // inputs not in (1, found.shape[0]):
-        raise ShapeError(f"examples of {inputs} numbers; these have the shape {found.shape}")
+        raise ShapeError(f"an example has {inputs} numbers, and these have the shape {found.shape}")
     else:
         rows = found.reshape(-1, inputs)
     return np.ascontiguousarray(rows, dtype=np.float64)

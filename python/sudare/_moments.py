@@ -51,7 +51,7 @@ class Moments(Travels):
     def __post_init__(self) -> None:
         given = tuple(str(name) for name in self.columns) or tuple(map(str, range(len(self.mean))))
         if len(given) != len(self.mean) or len(set(given)) != len(given):
-            raise ShapeError(f"{len(self.mean)} columns have as many different names, not {given}")
+            raise ShapeError(f"{len(self.mean)} columns take that many different names, not {given}")
         object.__setattr__(self, "columns", given)
 
     def named(self, columns: Iterable[Any]) -> Moments:
@@ -171,14 +171,16 @@ class Moments(Travels):
     def _read(cls, given: dict[str, Any]) -> Moments:
         wanted = {f.name for f in fields(cls)}
         if set(given) != wanted | {"sudare"}:
-            raise FormatError(f"statistics have {', '.join(sorted(wanted))}; copy them again")
+            raise FormatError(
+                f"the file of statistics does not have {', '.join(sorted(wanted))} alone; copy it again"
+            )
         rows, columns = given["rows"], given["columns"]
         if type(rows) is not int or not 2 <= rows < 2**53:
-            raise FormatError("statistics are of two rows or more")
+            raise FormatError("the statistics have an impossible number of rows; copy them again")
         if not isinstance(columns, list) or not all(map(_is_text, columns)):
-            raise FormatError("statistics have a name for each column, which is text")
+            raise FormatError("the statistics do not have a name for each column, as text; copy them again")
         if len(set(columns)) != len(columns):
-            raise FormatError("two columns of the statistics have one name")
+            raise FormatError("two columns of the statistics have one name; copy them again")
         k, arrays = len(columns), {}
         for name in wanted - {"rows", "columns"}:
             shape = (k, k) if name.startswith("covariance") else (k,)
@@ -187,11 +189,14 @@ class Moments(Travels):
             except (ValueError, TypeError, OverflowError):
                 arrays[name] = np.empty(0)
             if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
-                raise FormatError(f"statistics of {k} columns have real numbers of shape {shape} for {name}")
+                raise FormatError(
+                    f"the statistics of {k} columns do not have real numbers of shape {shape} for {name}; "
+                    "copy them again"
+                )
         found = cls(rows, **arrays, columns=tuple(columns))
         errors = [found.mean_error, found.covariance_error]
         if any((error < 0).any() for error in errors) or (found.variance < -found.variance_error).any():
-            raise FormatError("errors and variances are not below zero")
+            raise FormatError("an error or a variance of the statistics is below zero; copy them again")
         return found
 
     def _variances(self) -> tuple[Floats, Floats]:

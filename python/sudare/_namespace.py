@@ -79,7 +79,7 @@ class Namespace(SimpleNamespace):
             return np.asarray(x, **settings)
         if settings.get("dtype") not in (None, getattr(x, "dtype", None)) or settings.get("copy"):
             raise UnsupportedError(
-                "an encrypted array is no other; write x.astype(dtype) of integers, or x.copy()"
+                "an encrypted array is not made of another; write x.astype(dtype) for integers, or x.copy()"
             )
         return x
 

@@ -152,14 +152,14 @@ def _expand_dims(a: Any, axis: Any) -> Any:
     total = len(a.shape) + len(wanted)
     new = {n % total for n in wanted if -total <= n < total}
     if len(new) != len(wanted):
-        raise ShapeError(f"{axis} are no axes of an array with {total}")
+        raise ShapeError(f"{axis} are not axes of an array with {total}")
     return a[tuple(None if n in new else slice(None) for n in range(total))]
 
 
 def _squeeze(a: Any, axis: Any = None) -> Any:
     one = {n for n in _axes(a, axis) if a.shape[n] == 1}
     if axis is not None and len(one) != len(_axes(a, axis)):
-        raise ShapeError(f"axis {axis} of shape {a.shape} is not of length 1")
+        raise ShapeError(f"axis {axis} of shape {a.shape} does not have length 1, so it stays")
     return a[tuple(0 if n in one else slice(None) for n in range(a.ndim))]
 
 
@@ -306,7 +306,7 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: An
             a = a._lines(at, order)
             continue
         if min(before, after) < 0:
-            raise ShapeError(f"{(before, after)} lines are put around an axis: none or more")
+            raise ShapeError(f"{(before, after)} lines cannot be put around an axis; give numbers from 0 on")
         parts = [_filled(a, at, before, around[0]), a, _filled(a, at, after, around[1])]
         parts = [part for part in parts if part.shape[at]]
         a = np.concatenate(parts, at) if len(parts) > 1 else a
@@ -356,7 +356,7 @@ def _meshgrid(*xi: Any, indexing: str = "xy") -> Any:
 def _diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
     at = axis_of(a, axis)
     if n < 0:
-        raise ShapeError(f"differences are taken 0 times or more, not {n}")
+        raise ShapeError(f"differences are taken 0 times or more, not {n} times")
     sides = (*a.shape[:at], 1, *a.shape[at + 1 :])
     parts = [
         part if isinstance(part, Opaque) or np.ndim(part) else np.broadcast_to(array(part), sides)
@@ -387,7 +387,7 @@ def _average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
 ) -> Any:
     if returned is not False:
-        raise UnsupportedError("numpy.average returns no weights; numpy.sum(weights) are they")
+        raise UnsupportedError("numpy.average does not return the sum of weights; write numpy.sum(weights)")
     if weights is None:
         return np.mean(a, axis, keepdims=keepdims)
     known = _plain(weights, "a weight")
@@ -485,7 +485,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     n = y.shape[at]
     steps = np.full(n - 1, float(dx)) if x is None else np.diff(_plain(x, "a place"))
     if steps.shape != (n - 1,):
-        raise ShapeError(f"{n} values have as many places, not {steps.size + 1}")
+        raise ShapeError(f"{n} values need {n} places, not {steps.size + 1}")
     weights = np.concatenate([steps, [0]]) / 2 + np.concatenate([[0], steps]) / 2
     return (y * weights.reshape((-1,) + (1,) * (y.ndim - 1 - at))).sum(axis=at)
 
@@ -618,7 +618,7 @@ class Methods:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise UnsupportedError("a number has no length")
+            raise UnsupportedError("a number has no length; give an array")
         return self.shape[0]
 
     def flatten(self, order: str = "C") -> Any:

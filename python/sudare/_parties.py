@@ -201,13 +201,19 @@ class Party(Parties):
         none of `parties`; `ReleaseError` for another answer than before and where no release is left.
         """
         if (parties is None) != (to is None):
-            raise UnsupportedError("say who decrypts and for whom, both, or neither")
+            raise UnsupportedError("give both parties= and to=, who decrypts and for whom, or neither")
         if agree and parties is not None:
-            raise UnsupportedError("say who decrypts and for whom, or agree to what was asked, and not both")
+            raise UnsupportedError(
+                "give parties= and to=, who decrypts and for whom, or agree=True to what was asked, "
+                "and not both"
+            )
         asked = None if parties is None or to is None else (list(parties), list(to))
         if asked is None and not agree and (found := self.request(x)):
             by, readers = (", ".join(names) for names in found)
-            raise UnsupportedError(f"{by} were asked to decrypt it for {readers}; name them, or agree=True")
+            raise UnsupportedError(
+                f"{by} were asked to decrypt it for {readers}; give parties= and to= with these names, "
+                "or agree=True"
+            )
         with clock("a share of a decryption"):
             return self._core.share(_only(x), asked)
 

@@ -346,7 +346,7 @@ def plan(
     }
     exact = any(isinstance(given, Spec) and given.integer for given in inputs.values())
     if exact and error is not None:
-        raise PlanError("integers are computed with exactly; leave the error out")
+        raise PlanError("integers are computed exactly; leave the error out")
     if error is None and not exact:
         raise PlanError(
             "say how large an error may be: error=1e-4, for example; integers (dtype=int) need none"
@@ -399,7 +399,8 @@ def plan(
             return made(1)
         if batch != 1 or release is not None:
             raise PlanError(
-                "any number of rows is a batch by itself, without releases; give the number for these"
+                "a plan for any number of rows takes no batch and no releases; give the number of rows for "
+                "these"
             )
         return _of_blocks(made)
 

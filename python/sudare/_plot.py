@@ -54,7 +54,9 @@ class Picture:
         ending = os.path.splitext(os.fspath(path))[1].removeprefix(".").lower() or "svg"
         known = self.figure.canvas.get_supported_filetypes()
         if ending not in known:
-            raise UnsupportedError(f"pictures are written as {', '.join(sorted(known))}, not as {ending}")
+            raise UnsupportedError(
+                f"pictures are written as {', '.join(sorted(known))}, not as {ending}; name such a file"
+            )
         _core.write_file(path, self._drawn(ending), False)
 
     @property

@@ -162,10 +162,15 @@ def fitted(function: Any, interval: Interval, degree: int | None, error: float |
     if degree is not None:
         core = _core.Polynomial.fit(function, pairs, count(degree, "degree"), wanted)
         if wanted is not None and core.error > wanted:
-            raise InputError(f"degree {degree} comes within {core.error:.1e}, and {wanted:.1e} is wanted")
+            raise InputError(
+                f"degree {degree} comes within {core.error:.1e}, and {wanted:.1e} is wanted; take a higher "
+                "degree or a larger error"
+            )
         return Polynomial(core, function, stated=wanted is not None and not isinstance(function, str))
     if wanted is None:
-        raise UnsupportedError("say how high a degree is, degree=7, or how near it comes, error=1e-3")
+        raise UnsupportedError(
+            "give the degree of the polynomial, degree=7, or how near it has to come, error=1e-3"
+        )
     refusal: InputError | None = None
     for tried in DEGREES:
         try:
@@ -204,12 +209,11 @@ def inside(values: Any, interval: Interval, name: str = "fit") -> None:
     given = np.asarray(values, dtype=np.float64)
     if meets(name, given):
         return
-    out = given[(given < low - abs(low) * ROUNDED) | (given > high + abs(high) * ROUNDED)]
-    if out.size:
-        raise InputError(
-            f"{out.flat[np.abs(out).argmax()]:g} is outside of the interval from {low:g} to {high:g}; "
-            "widen it"
-        )
+    out = np.argwhere((given < low - abs(low) * ROUNDED) | (given > high + abs(high) * ROUNDED))
+    if len(out):
+        # Values are nobody's business but the caller's, and messages travel: the position alone.
+        which = f"the element at {tuple(out[0].tolist())}" if given.ndim else "the number"
+        raise InputError(f"{which} is outside of the interval from {low:g} to {high:g}; widen it")
 
 
 def hull(interval: Interval) -> tuple[float, float]:
@@ -262,7 +266,7 @@ def polynomial(
         return Polynomial(_core.Polynomial.chebyshev([float(c) for c in converted.coef], domain), None)
     if interval is None or degree is None:
         raise UnsupportedError(
-            "say where the numbers lie and how high a degree is: interval=(-1, 1), degree=7"
+            "give the interval that holds the numbers and a degree: interval=(-1, 1), degree=7"
         )
     return fit(function, interval, degree)
 

@@ -96,7 +96,7 @@ def ranges(function: Callable[..., Any], /, *samples: Any, margin: float = 0.25,
     for name, values in given.items():
         if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
             raise InputError(
-                f"{name} is no sample of finite numbers; leave out rows in which values are missing"
+                f"{name} is not a sample of finite numbers; leave out rows in which values are missing"
             )
         largest = float(np.abs(values.astype(np.float64)).max(initial=0)) * (1 + wider)
         specs[name] = spec(values.shape, max_abs=_outwards(largest) or 1.0)
@@ -116,7 +116,7 @@ def ranges(function: Callable[..., Any], /, *samples: Any, margin: float = 0.25,
 
 def _proposed(name: str, low: float, high: float, margin: float) -> Range:
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise InputError(f"{name} meets values that are not finite in this sample")
+        raise InputError(f"{name} has values that are not finite in this sample; leave out such rows")
     wider = margin * ((high - low) or abs(high) or 1.0)
     under = low - wider if low <= 0 or name not in POSITIVE else low / (1 + margin)
     return Range(name, low, high, (-_outwards(-under), _outwards(high + wider)))

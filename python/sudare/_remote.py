@@ -180,7 +180,7 @@ class Remote:
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
-            "a way to a server holds a token and does not pickle; make it by sudare.remote"
+            "a connection to a server holds a token and does not pickle; make it again by sudare.remote"
         )
 
 
@@ -191,7 +191,8 @@ def _pem(path: str | os.PathLike[str]) -> bytes:
 
 def _nonsense(what: str) -> RemoteError:
     return RemoteError(
-        f"the server's answer makes no sense: {what}; is it a sudare server of this release?", "answer"
+        f"the server's answer makes no sense: {what}; check that it is a sudare server of this release",
+        "answer",
     )
 
 
@@ -228,7 +229,7 @@ class _Computes:
 
     @property
     def key_id(self) -> str:
-        raise UnsupportedError("a remote server tells no key's name; the client does")
+        raise UnsupportedError("a remote server does not know the name of the key; ask the client")
 
     def counters(self) -> dict[str, int]:
         return {}
@@ -263,10 +264,12 @@ class _Computes:
         try:
             return _core.Encrypted.from_bytes(self._plan._core, found)
         except SudareError as error:
-            raise _nonsense(f"a result that is none of this plan ({error})") from error
+            raise _nonsense(f"its result is not one of this plan ({error})") from error
 
     def refresh(self, operand: Any, max_abs: float | None) -> NoReturn:
-        raise UnsupportedError("a remote server computes by plans, and a plan refreshes by itself")
+        raise UnsupportedError(
+            "a remote server computes by plans, and a plan refreshes by itself; leave the refresh out"
+        )
 
 
 class RemoteServer(Server):
@@ -286,7 +289,7 @@ class RemoteServer(Server):
         """
         first = inputs[0] if inputs else None
         if first is None:
-            raise InputError("give the inputs of the plan")
+            raise InputError("no input was given; give those of the plan")
         core = cast(_Computes, self._core).apply(None, [x._core for x in inputs])
         return self.bind(first)._wrap(core, ())
 
@@ -296,7 +299,7 @@ class RemoteServer(Server):
         return f"<sudare server {method} at {self.remote.url}, keys {megabytes:.1f} MB, no secret>"
 
     def __reduce__(self) -> NoReturn:
-        raise UnsupportedError("a remote server does not pickle; make it by remote.server")
+        raise UnsupportedError("a remote server does not pickle; make it again by remote.server")
 
 
 class RemoteRoom:
@@ -336,7 +339,7 @@ class RemotePanel:
         try:
             self.sites = Sites.from_bytes(remote._core.sites(name))
         except FormatError as error:
-            raise _nonsense(f"no description of a panel ({error})") from error
+            raise _nonsense(f"it does not describe a panel ({error})") from error
 
     def add_keys(self, keys: bytes) -> None:
         """Send a client's evaluation keys, for the protocols that have any."""
@@ -363,14 +366,16 @@ class _Asks:
     def __init__(self, remote: Remote, name: str) -> None:
         found = remote._core.table(name)
         if found is None:
-            raise RemoteError(f"there is no table {name!r} of yours at {remote.url}", "not-found")
+            raise RemoteError(
+                f"there is no table {name!r} of yours at {remote.url}; send one by remote.store", "not-found"
+            )
         self.rows, plan, manifest = found
         self._remote, self._name = remote, name
         try:
             self.index = Index._of_text(plan)
             count = len(json.loads(manifest)["segments"])
         except (SudareError, ValueError, KeyError, TypeError) as error:
-            raise _nonsense(f"no table ({error})") from error
+            raise _nonsense(f"it does not describe a table ({error})") from error
         self.segments = (count, count)
 
     def _ask(
@@ -381,7 +386,7 @@ class _Asks:
         try:
             return _core.IndexAnswer.from_bytes(self.index._core, found)
         except SudareError as error:
-            raise _nonsense(f"an answer that is none of this table ({error})") from error
+            raise _nonsense(f"its answer is not one of this table ({error})") from error
 
     def count(
         self, query: _core.IndexQuery, gaps: Sequence[tuple[float, float]], report: Report | None
@@ -436,7 +441,7 @@ class RemoteModel:
         try:
             self.plan = ModelPlan.from_json(remote._core.model_plan(name))
         except FormatError as error:
-            raise _nonsense(f"no plan of a model ({error})") from error
+            raise _nonsense(f"it sends no plan of a model ({error})") from error
 
     def add_keys(self, client: ModelClient) -> None:
         """Make a client's evaluation keys and send them.
@@ -462,7 +467,7 @@ class RemoteModel:
         try:
             return ModelAnswer.from_bytes(self.plan, found)
         except SudareError as error:
-            raise _nonsense(f"an answer that is none of this model ({error})") from error
+            raise _nonsense(f"its answer is not one of this model ({error})") from error
 
     def predict(self, client: ModelClient, inputs: ArrayLike) -> NDArray[Any]:
         """Encrypts inputs, has them computed on, and decrypts: labels of a classifier, else numbers.

@@ -58,7 +58,7 @@ class Server(KeyedServer[_core.Server]):
     @property
     def _planned(self) -> Plan:
         if self._plan is None:
-            raise PlanError("a context computes without a plan")
+            raise PlanError("a context computes without a plan; ask a session of one")
         return self._plan
 
     @property
@@ -412,7 +412,7 @@ def _encrypted(core: Any, plan: Plan, x: Any, name: str | None) -> tuple[str, An
 def _named(plan: Plan, x: Any, name: str | None) -> str:
     """The input that is meant; nothing is encrypted twice."""
     if isinstance(x, Encrypted):
-        raise UnsupportedError("this matrix is encrypted already")
+        raise UnsupportedError("this matrix is encrypted already; use it as it is")
     if name is not None:
         return name
     encrypted = [known for known, spec in plan.inputs.items() if not spec.plain]

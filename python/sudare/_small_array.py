@@ -34,17 +34,18 @@ def small(values: Any) -> NDArray[Any]:
     """
     found = array(values)
     if not found.size:
-        raise ShapeError(f"an array with elements is wanted, not one of shape {found.shape}")
+        raise ShapeError(f"an array with elements is needed, not one of shape {found.shape}")
     if found.dtype.kind == "f":
         wrong = np.argwhere(np.isnan(found))
         if len(wrong):
             raise InputError(
-                f"the element at {tuple(wrong[0].tolist())} is NaN; booleans and integers are wanted"
+                f"the element at {tuple(wrong[0].tolist())} is NaN, and booleans or integers are needed; "
+                "fill it first"
             )
     if found.dtype.kind not in "biu":
         raise UnsupportedError(
-            f"booleans and small integers are wanted, not an array of {found.dtype}; nothing is rounded: "
-            "convert with .astype, or use sudare.context(depth=…) for real numbers"
+            f"booleans and small integers are needed, not an array of {found.dtype}, for nothing is "
+            "rounded: convert with .astype, or use sudare.context(depth=…) for real numbers"
         )
     return found
 
@@ -126,7 +127,7 @@ class EncryptedSmall(shared.Indexed):
     def _take(self, indices: NDArray[Any]) -> EncryptedSmall:
         order, places = indices.reshape(-1), np.arange(self.size)
         if order.size == 0:
-            raise ShapeError("an encrypted array of no elements")
+            raise ShapeError("an encrypted array needs at least one element")
         by = int(-order[0]) % self.size
         if order.size == self.size and (order == np.roll(places, by)).all():
             return self._made(self._rolled(by) if by else self._core, indices.shape)
@@ -167,7 +168,9 @@ class EncryptedSmall(shared.Indexed):
         ([3, 1, 3], [True, True, True])
         """
         if isinstance(table, Opaque):
-            raise UnsupportedError("tables are public; what is encrypted is compared and added")
+            raise UnsupportedError(
+                "a table is plain, and this one is encrypted; compare and add encrypted values instead"
+            )
         several = isinstance(table, (tuple, list)) and len(table) > 0 and all(map(callable, table))
         all_tables = [self._entries(f, modulus) for f in (table if several else (table,))]
         found = tuple(self._made(core) for core in self._server.tables(self._core, all_tables))
@@ -181,15 +184,15 @@ class EncryptedSmall(shared.Indexed):
             entries = array(table)
             if entries.shape != (len(values),):
                 raise ShapeError(
-                    f"a table of {len(values)} values is wanted, one for each that x can have, not one of "
-                    f"shape {entries.shape}"
+                    f"a table of {len(values)} values is needed, one for each value of x, not one of shape "
+                    f"{entries.shape}"
                 )
             found = entries.tolist()
         wrong = [k for k, v in enumerate(found) if not _whole(v)]
         if wrong:
             raise InputError(
-                f"the table's value {wrong[0]} is no integer; nothing is rounded: write "
-                "int(…) or round(…) of it"
+                f"the table's value {wrong[0]} is not an integer, and nothing is rounded: write int(…) or "
+                "round(…) of it"
             )
         bits = all(isinstance(v, (bool, np.bool_)) for v in found)
         return self._table(np.asarray([int(v) for v in found], dtype=bool if bits else object), modulus)
@@ -416,7 +419,7 @@ def _number(x: Any) -> Any:
     if not isinstance(value, numbers.Real):
         return None
     if isinstance(value, (float, np.floating)) and np.isnan(value):
-        raise InputError("NaN is nothing to compute with; booleans and integers are wanted")
+        raise InputError("NaN is not computed with; give booleans or integers")
     return value
 
 
@@ -438,7 +441,7 @@ def _reduced(values: NDArray[Any], modulus: int) -> NDArray[np.int64]:
 
 def _power(base: int, exponent: int, modulus: int) -> int:
     if exponent < 0:
-        raise ValueError("an integer to a negative power")
+        raise ValueError("an integer to a negative power is not an integer")
     return pow(base, exponent, modulus)
 
 

@@ -86,7 +86,7 @@ def explain(
     integers = [key for key, given in inputs.items() if small(given).dtype.kind != "b"]
     if bootstrap == "auto" and modulus is None and integers:
         raise InputError(
-            f"say what the integers of {integers[0]} are modulo, modulus=16 for example: sets differ in it"
+            f"give the modulus of the integers of {integers[0]}, modulus=16 for example: sets differ in it"
         )
     found: list[Choice] = []
     refused: PlanError | PrecisionError | None = None
@@ -193,7 +193,7 @@ class SmallContext(ContextBase):
         `OutOfMemoryError` for more than fits into memory.
         """
         if isinstance(x, Opaque):
-            raise UnsupportedError("this array is encrypted already")
+            raise UnsupportedError("this array is encrypted already; use it as it is")
         values = small(x)
         bits = values.dtype.kind == "b"
         t, most = _numbers(self._set, (modulus, largest), bits)

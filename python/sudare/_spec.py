@@ -43,7 +43,7 @@ class Spec:
                 "None is any number of rows: (None, 30)"
             )
         if self.any_rows and self.plain:
-            raise ShapeError("what the server sees has a number of rows; any number of them are encrypted")
+            raise ShapeError("a plain input has a known number of rows; give it, or encrypt the input")
         bound = real(self.max_abs, "max_abs")
         if not (math.isfinite(bound) and bound > 0):
             raise InputError(f"max_abs is a finite number above zero, not {self.max_abs!r}")

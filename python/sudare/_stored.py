@@ -79,7 +79,7 @@ def _picked(window: range, index: int | slice, what: str) -> range:
     if isinstance(index, slice):
         found = window[index]
         if found.step != 1 or not found:
-            raise ShapeError(f"a slice of {what}s is a run of at least one, in order")
+            raise ShapeError(f"a slice of {what}s takes at least one, with step 1")
         return found
     try:
         return range(window[index], window[index] + 1)
@@ -239,7 +239,7 @@ class StoredMatrix(Opaque):
                 "sudare.store(path, x) stores one, x.load() takes this one into memory"
             )
         if not (self._whole and other._whole):
-            raise UnsupportedError("whole matrices are multiplied, as the plan has them")
+            raise UnsupportedError("the plan multiplies whole matrices, not parts of them; give both whole")
         server = self._home.server or other._home.server
         if server is None:
             raise UnsupportedError(
@@ -276,7 +276,7 @@ class StoredMatrix(Opaque):
 def _opened(path: str, digest: str) -> StoredMatrix:
     found = open_store(path)
     if found.digest != digest:
-        raise FormatError(f"{path}: this is another store than the one that was sent")
+        raise FormatError(f"{path}: this is another store than the one that was sent; open that one")
     return found
 
 
@@ -399,7 +399,7 @@ def store(
     target = os.fspath(path)
     if isinstance(x, Encrypted):
         if x.plan is None:
-            raise PlanError("the matrices of a context are not stored; those of a plan are")
+            raise PlanError("the matrices of a context are not stored; make a plan, whose matrices are")
         return StoredMatrix(_core.Stored.save(x.plan._core, x._core, target), target, x._home)
     if client is None:
         raise UnsupportedError(

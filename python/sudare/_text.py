@@ -25,7 +25,7 @@ def words_of(values: Any, length: int) -> NDArray[np.uint64]:
     """
     most = count(length, "length")
     if most == 0:
-        raise InputError("a text has a length of 1 byte or more")
+        raise InputError("the length of a text is 1 byte or more")
     given = np.asarray(values, dtype=object)
     index = getattr(values, "index", None)
     width = -(-most // WORD) * WORD
@@ -84,7 +84,7 @@ class EncryptedText(Opaque):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise UnsupportedError("one text has no length that is known; its shape is ()")
+            raise UnsupportedError("a single text has no len(); its shape is ()")
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> EncryptedText:
@@ -96,7 +96,8 @@ class EncryptedText(Opaque):
         if isinstance(other, EncryptedText):
             if other.length != self.length:
                 raise ShapeError(
-                    f"texts of up to {self.length} and {other.length} bytes; encrypt both with one length"
+                    f"texts of up to {self.length} and {other.length} bytes are not compared; encrypt both "
+                    "with one length"
                 )
             return other.words
         if isinstance(other, Opaque):

@@ -112,7 +112,7 @@ class EncryptedTile(Opaque):
         Raises `UnsupportedError` for another type.
         """
         if np.dtype(dtype) != self.dtype:
-            raise UnsupportedError("encrypted elements are float64")
+            raise UnsupportedError("encrypted elements are float64; convert after decryption")
         return self
 
     def __dask_tokenize__(self) -> Any:
@@ -142,7 +142,7 @@ def join(parts: Any) -> EncryptedTile:
     walk(parts)
     first = flat[0]
     if any((tile.about, tile._form) != (first.about, first._form) for tile in flat):
-        raise ShapeError("these are tiles of different matrices")
+        raise ShapeError("these are tiles of different matrices; take those of one")
     down, across = (
         range(min(t._window[axis].start for t in flat), max(t._window[axis].stop for t in flat))
         for axis in (0, 1)
@@ -152,6 +152,6 @@ def join(parts: Any) -> EncryptedTile:
         places = ((row, col) for row in tile._window[0] for col in tile._window[1])
         blocks.update(zip(places, tile._blocks, strict=True))
     if len(blocks) != len(down) * len(across):
-        raise ShapeError(f"{len(blocks)} blocks make no window of {len(down)} × {len(across)}")
+        raise ShapeError(f"{len(blocks)} blocks do not make a window of {len(down)} × {len(across)}")
     ordered = tuple(blocks[row, col] for row in down for col in across)
     return EncryptedTile(first.about, first._form, (down, across), ordered)

@@ -140,7 +140,9 @@ class Graph:
             at = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
             name = variable_name(self.function, values)
             name = name or f"a plain matrix of shape {values.shape} in the planned function"
-            raise InputError(f"{name} is {values[at]} at {at}; a plain matrix holds finite numbers")
+            raise InputError(
+                f"{name} is {values[at]} at {at}; a plain matrix holds finite numbers, so replace it"
+            )
         rows, cols = values.shape
         integers = any("integers" in entry for entry in self.inputs)
         if integers:
@@ -284,7 +286,7 @@ def traced(
         vector = len(sides) == 1
         shape = (sides[0], 1) if vector else (sides[0], sides[1])
         if spec.integer and spec.max_abs != int(spec.max_abs):
-            raise InputError(f"max_abs of integers is an integer, not {spec.max_abs!r}")
+            raise InputError(f"max_abs of integers has to be an integer, not {spec.max_abs!r}")
         bound = int(spec.max_abs) if spec.integer else None
         free = 0 if spec.any_rows else None
         core = Node(-1, shape, spec.max_abs, bound, Known(name, name) if spec.plain else None, free=free)
@@ -306,7 +308,7 @@ def traced(
             )
         outputs.append(graph._at(part._core))
     if not outputs:
-        raise PlanError("the function has to return what it computed, and it returns nothing")
+        raise PlanError("the function has to return what it computed, and it returns nothing; add a return")
     for name in specs:
         # What nothing is done with is refused, by its name.
         if operands[name]._core.known is not None and name not in graph.met:

@@ -51,7 +51,7 @@ def real(value: Any, name: str) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise InputError(f"{name} is a number that a float holds; this one is too large") from None
+        raise InputError(f"{name} is too large for a float; give a smaller number") from None
 
 
 def each(function: Callable[[Any], Any], result: Any) -> Any:
@@ -87,4 +87,4 @@ def array(values: Any) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise ShapeError(f"this is no array: {error}") from None
+        raise ShapeError(f"this is not an array: {error}") from None

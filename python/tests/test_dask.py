@@ -106,7 +106,7 @@ def test_sums(world: World) -> None:
     # A plan has room for its product alone: what the modulus might not hold is refused, not wrong.
     with pytest.raises(sd.PrecisionError, match="does not fit"):
         (x @ y).sum(axis=0).compute(scheduler="threads")
-    with pytest.raises(sd.PlanError, match="no value of the plan"):
+    with pytest.raises(sd.PlanError, match="not a value of the plan"):
         twice.load(world.plan)
     with pytest.raises(sd.InputError, match="axis"):
         x.sum(2)

@@ -102,7 +102,7 @@ def test_plain_operands_are_wherever_they_are_used() -> None:
 def test_what_names_no_device(product: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, server = product
     assert server.to(sd.devices()[0]).device == "cpu"
-    with pytest.raises(sd.InputError, match="a device is named"):
+    with pytest.raises(sd.InputError, match="a device is"):
         server.to(0)
     # Without a folder for compiled kernels they are compiled again, and no more.
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")

@@ -258,6 +258,10 @@ def test_plain_elements_are_looked_at() -> None:
     for function in functions:
         with pytest.raises(sd.InputError, match="outside of the interval"):
             function()
+    # Where it is, and not what it is.
+    with pytest.raises(sd.InputError, match=r"the element at \(1,\) is outside") as outside:
+        sd.exp(np.array([0.5, 1457.0]), (-1, 1), degree=7)
+    assert "1457" not in str(outside.value)
     assert sd.sigmoid(800.0, (-1000, 1000), degree=7) == 1
     # A row whose norm is one but for rounding.
     assert sd.exp(1 + 2e-16, (-1, 1), degree=7) == np.exp(1 + 2e-16)
@@ -268,10 +272,10 @@ def test_an_estimate_that_cannot_be_had_is_refused() -> None:
         return float(np.exp(-((t - 0.3337) ** 2) / 1e-7))
 
     for degree in (3, 15):
-        with pytest.raises(sd.InputError, match=r"between them.*state the error"):
+        with pytest.raises(sd.InputError, match=r"between them.*give the error"):
             sd.fit(spike, (-1, 1), degree)
     assert sd.fit(spike, (-1, 1), 3, error=1.05).error == 1.05
-    with pytest.raises(sd.InputError, match="and not 5"):
+    with pytest.raises(sd.InputError, match="over the given error of 5"):
         sd.fit(spike, (-1, 1), 3, error=0.5)
     with pytest.raises(sd.InputError, match="is wanted"):
         sd.fit(np.exp, (-1, 1), 3, error=1e-9)

@@ -131,8 +131,9 @@ def test_what_a_context_refuses(ctx: sd.IntegerContext) -> None:
     x = ctx.encrypt([[1, 2], [3, 4]])
     with pytest.raises(sd.UnsupportedError, match="nothing is rounded"):
         ctx.encrypt([0.5])
-    with pytest.raises(sd.InputError, match="max_abs=2"):
-        ctx.encrypt([3], max_abs=2)
+    with pytest.raises(sd.InputError, match="max_abs=2") as over:
+        ctx.encrypt([1457], max_abs=2)
+    assert "1457" not in str(over.value)
     none: list[Any] = [[], np.zeros((0, 3), np.int64), np.int64(3), np.zeros((2, 2, 2), np.int64)]
     for array in none:
         with pytest.raises(sd.ShapeError):

@@ -28,4 +28,4 @@ def test_the_portable_family_gives_products() -> None:
 def test_another_word_is_refused() -> None:
     done = run("avx", "import sudare")
     assert done.returncode == 1
-    assert 'ValueError: SUDARE_KERNEL: "avx" is no kernel family; they are portable' in done.stderr
+    assert 'ValueError: SUDARE_KERNEL: "avx" is not a kernel family; they are portable' in done.stderr

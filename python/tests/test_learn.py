@@ -16,6 +16,7 @@ import pytest
 import sudare as sd
 from conftest import Floats
 from sudare import learn
+from sudare.learn._base import finite
 
 Fit = tuple[learn.Client, learn.Rows, Floats, Any]
 
@@ -374,6 +375,13 @@ def test_what_is_refused(diabetes: Fit, wine: Fit) -> None:
         assert old in says
         with pytest.raises(sd.FormatError):
             learn.Plan.from_json(says.replace(old, new, 1))
+
+
+def test_messages_say_where_a_word_stands_and_not_which() -> None:
+    rows = np.array([[1.0, 2.0], [3.0, "Smith"]], dtype=object)
+    with pytest.raises(sd.InputError, match=r"the element at \(1, 1\) is not a number") as refused:
+        finite(rows, "X")
+    assert "Smith" not in str(refused.value)
 
 
 def test_what_an_earlier_fit_left_predicts_nothing(diabetes: Fit) -> None:

@@ -125,7 +125,7 @@ def test_a_table_at_a_server_answers_as_one_here(served: tuple[str, str], tmp_pa
         remote.store("faces", tmp_path / "other.sudare", other.server())
     with pytest.raises(sd.PlanError):
         there.count(question, above=(0.9, 0.91))
-    with pytest.raises(sd.InputError, match="no name"):
+    with pytest.raises(sd.InputError, match="not the name"):
         remote.index("../faces")
     assert "faces of 601 rows at" in repr(there)
     there.delete()

@@ -277,7 +277,7 @@ def test_what_a_table_refuses(ctx: sd.SmallContext) -> None:
         with pytest.raises(sd.InputError, match="from 0 to 15"):
             sd.table(x, wrong)
     for none in (float("nan"), 0.5, float("inf"), "a", None, Fraction(10**30 + 1, 10**30)):
-        with pytest.raises(sd.InputError, match="value 3 is no integer"):
+        with pytest.raises(sd.InputError, match="value 3 is not an integer"):
             sd.table(x, lambda v, none=none: none if v == 3 else v)
     with pytest.raises(sd.PlanError, match="larger tables"):
         sd.table(x, lambda v: v, modulus=17)

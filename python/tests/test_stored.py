@@ -45,7 +45,7 @@ def test_a_product_in_little_memory(world: tuple[sd.Plan, sd.Client, sd.Server],
     assert np.abs(client.decrypt(saved.load()) - a @ b).max() < 1e-4
     in_memory = server.bind(left.load()) @ right.load()
     assert saved.load().to_bytes() == in_memory.to_bytes()
-    with pytest.raises(sd.SudareError, match="something already"):
+    with pytest.raises(sd.SudareError, match="exists already"):
         product.save(tmp_path / "c.sudare", memory=least)
     again = product.save(tmp_path / "c.sudare", memory=least, resume=True)
     assert again.digest == saved.digest
@@ -91,7 +91,7 @@ def test_what_a_store_says(world: tuple[sd.Plan, sd.Client, sd.Server], tmp_path
 
 def test_damage_and_what_is_no_store(world: tuple[sd.Plan, sd.Client, sd.Server], tmp_path: Path) -> None:
     _, client, server = world
-    with pytest.raises(sd.FormatError, match="no store"):
+    with pytest.raises(sd.FormatError, match="not a store"):
         sd.open(tmp_path / "nothing")
     x = sd.store(tmp_path / "a.sudare", values(M, K), client=client, name="A")
     y = sd.store(tmp_path / "b.sudare", values(K, N), client=client, name="B")
@@ -105,7 +105,7 @@ def test_damage_and_what_is_no_store(world: tuple[sd.Plan, sd.Client, sd.Server]
         (x.bind(server) @ y).save(tmp_path / "c.sudare", memory="1 GB")
     with pytest.raises(sd.FormatError, match="not finished"):
         sd.open(tmp_path / "c.sudare")
-    with pytest.raises(sd.SudareError, match="something already"):
+    with pytest.raises(sd.SudareError, match="exists already"):
         sd.store(tmp_path / "a.sudare", values(M, K), client=client, name="A")
     for wrong in ("8 QB", "much", -1, 2.5):
         with pytest.raises(sd.InputError, match="memory"):

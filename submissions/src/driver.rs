@@ -2,6 +2,7 @@
 //! answers checked in the clear.
 
 use crate::aes::{Bytes, Cipher};
+use crate::fetch::Size;
 use crate::mnist::{self, Network};
 use crate::{Outcome, write};
 use serde::Serialize;
@@ -148,15 +149,13 @@ impl Drive {
         if status.success() { Ok(()) } else { Err(format!("{step} {arguments:?}: {status}").into()) }
     }
 
-    /// fetch-by-similarity, sizes 0 (toy) to 2 (medium): rows as its generator makes them, each run with a query of its own; all but the
+    /// fetch-by-similarity, sizes 0 (toy) to 3 (large, whose rows are made in memory): rows as its generator makes them, each run with a query of its own; all but the
     /// last near a centre.
     ///
     /// # Errors
     /// A step that fails.
     pub fn fetch(&self, size: usize, count_only: bool) -> Outcome<Measured> {
-        const ALL: [(&str, usize, usize); 3] =
-            [("toy", 1_000, 128), ("small", 50_000, 128), ("medium", 1_000_000, 256)];
-        let (name, rows, d) = *ALL.get(size).ok_or("sizes are 0 to 2")?;
+        let Size { name, rows, d, .. } = Size::new(size)?;
         let variant = if count_only { "fetch-by-similarity, count" } else { "fetch-by-similarity, payloads" };
         let mut out = Measured::new(self, variant, name);
         self.empty()?;

@@ -6,6 +6,7 @@
 
 pub mod aes;
 pub mod driver;
+pub mod fetch;
 pub mod mnist;
 
 use std::error::Error;

@@ -412,7 +412,7 @@ fn separator(text: &str) -> Result<u8, String> {
         ("tab" | "\\t", _) => Ok(b'\t'),
         ("space", _) => Ok(b' '),
         (_, [one]) if one.is_ascii() && !one.is_ascii_alphanumeric() && !b"#\".-+\n\r".contains(one) => Ok(*one),
-        _ => Err("give one character that is no part of a number, tab or space".into()),
+        _ => Err("give one character that is not part of a number, or tab, or space".into()),
     }
 }
 

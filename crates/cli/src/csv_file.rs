@@ -32,7 +32,7 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
     if options.decimal_comma && separator == b',' {
         return Err(CliError::new(
             ErrorKind::Usage,
-            "with a decimal comma, columns are separated by something else: --separator",
+            "with a decimal comma, columns need another separator than a comma; name it with --separator",
         ));
     }
     // Before the line is cut up, which takes tens of bytes for each of its commas.
@@ -68,7 +68,10 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
         }
         let expected = *width.get_or_insert(fields.len());
         if fields.len() != expected {
-            return Err(bad(format!("line {line} has {} columns and the lines before it {expected}", fields.len())));
+            return Err(bad(format!(
+                "line {line} has {} columns, and the lines before it have {expected}",
+                fields.len()
+            )));
         }
         let mut rest = Vec::with_capacity(fields.len());
         for (column, (field, number)) in fields.iter().zip(&numbers).enumerate().skip(1) {
@@ -86,7 +89,8 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
             return Err(match numbers[0] {
                 None => wrong::<T>(fields[0], line, 0),
                 Some(_) => bad(format!(
-                    "line {line} begins with a number, and the lines before it with names; add --index if it is a name"
+                    "line {line} begins with a number, and the lines before it begin with names; add --index if it is \
+                     a name"
                 )),
             });
         }
@@ -95,7 +99,9 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
         }
         lines.push((fields[0].to_string(), numbers[0], rest));
     }
-    let Some((_, number, rest)) = lines.first() else { return Err(bad("the file holds no numbers")) };
+    let Some((_, number, rest)) = lines.first() else {
+        return Err(bad("the file holds no numbers; check its separator"));
+    };
     let indexed = options.index || number.is_none();
     let cols = rest.len() + usize::from(!indexed);
     if cols == 0 {
@@ -182,7 +188,7 @@ pub fn write(
     if options.decimal_comma && separator == b',' {
         return Err(CliError::new(
             ErrorKind::Usage,
-            "with a decimal comma, columns are separated by something else: --separator",
+            "with a decimal comma, columns need another separator than a comma; name it with --separator",
         ));
     }
     // A name that would begin a comment is quoted.

@@ -5,12 +5,10 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use sudare_exact::ExactError;
-use sudare_expr::ExprError;
 use sudare_he::HeError;
 use sudare_methods::MatrixError;
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::RlweError;
-use sudare_rlwe::wire::WireError;
 
 /// An error with its kind and, where there is one, the file it is about.
 #[derive(Debug)]
@@ -84,26 +82,15 @@ fn remedy(error: &(dyn Error + 'static)) -> &'static str {
     match error.downcast_ref() {
         Some(MatrixError::He(e)) => return remedy(e),
         Some(MatrixError::Exact(e)) => return remedy(e),
-        Some(MatrixError::Wire(e)) => return remedy(e),
-        Some(MatrixError::Expr(e)) => return remedy(e),
-        Some(MatrixError::PlannedShape { .. }) => return "; plan for the shape that you have",
         _ => {}
-    }
-    if let Some(ExprError::NotFinite { .. }) = error.downcast_ref() {
-        return "; replace or drop it first";
     }
     if let (Some(HeError::Rlwe(e)), _) | (_, Some(ExactError::Rlwe(e))) = (error.downcast_ref(), error.downcast_ref()) {
         return remedy(e);
     }
-    match (error.downcast_ref(), error.downcast_ref()) {
-        (
-            Some(RlweError::MissingRotationKey { .. } | RlweError::MissingRelinKey | RlweError::NoSuchLevel { .. }),
-            _,
-        ) => "; these evaluation keys are not this plan's: make them with `sudare keygen`",
-        (Some(RlweError::WrongKey { .. }), _) | (_, Some(WireError::WrongKey { .. })) => {
-            "; use the keys of one `sudare keygen`"
+    match error.downcast_ref() {
+        Some(RlweError::MissingRotationKey { .. } | RlweError::MissingRelinKey | RlweError::NoSuchLevel { .. }) => {
+            "; these evaluation keys are not this plan's: make them with `sudare keygen`"
         }
-        (_, Some(WireError::WrongParameters { .. })) => "; use the files of one plan",
         _ => "",
     }
 }
@@ -112,6 +99,7 @@ fn remedy(error: &(dyn Error + 'static)) -> &'static str {
 mod tests {
     use super::*;
     use sudare_genome::GenomeError;
+    use sudare_rlwe::wire::WireError;
 
     #[test]
     fn advice_follows_the_error_whatever_wraps_it() {

@@ -301,7 +301,10 @@ pub fn check_free(outputs: &[PathBuf]) -> Result<(), CliError> {
 /// Opens a file for reading without a buffer, which would keep what is read.
 pub fn open_unbuffered(path: &Path) -> Result<File, CliError> {
     if is_standard(path) {
-        return Err(CliError::new(ErrorKind::Usage, "keys are read from files, and not from standard input"));
+        return Err(CliError::new(
+            ErrorKind::Usage,
+            "keys are read from files, and not from standard input; name a file",
+        ));
     }
     let file = File::open(path).in_file(path)?;
     if file.metadata().in_file(path)?.is_dir() {
@@ -319,7 +322,11 @@ pub fn open(path: &Path) -> Result<Box<dyn Read>, CliError> {
 }
 
 fn too_large(path: &Path, limit: u64) -> CliError {
-    CliError::new(ErrorKind::Format, format!("the file is over the limit of {limit} bytes")).in_file(path)
+    CliError::new(
+        ErrorKind::Format,
+        format!("the file is over the limit of {limit} bytes; check that it is the right one"),
+    )
+    .in_file(path)
 }
 
 /// All bytes of a file of at most `limit`.

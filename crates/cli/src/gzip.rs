@@ -22,7 +22,10 @@ pub fn unpacked(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, CliError> {
         CliError::new(ErrorKind::Format, words)
     })?;
     if out.len() as u64 > limit {
-        return Err(CliError::new(ErrorKind::Format, format!("unpacked, the file is over the limit of {limit} bytes")));
+        return Err(CliError::new(
+            ErrorKind::Format,
+            format!("the unpacked file is over the limit of {limit} bytes; check that it is the right one"),
+        ));
     }
     Ok(out)
 }

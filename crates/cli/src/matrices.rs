@@ -49,7 +49,7 @@ impl Element for f64 {
 }
 
 impl Element for i128 {
-    const WRONG: &'static str = "no integer, or a rounded one over 2^53; the plan computes with integers";
+    const WRONG: &'static str = "not an integer, or a rounded one over 2^53, and integers are needed here";
 
     fn of_real(x: f64) -> Option<Self> {
         (x.fract() == 0.0 && x.abs() <= MAX_WHOLE).then_some(x as Self)
@@ -177,7 +177,7 @@ fn read_as<T: Element + ToString>(bytes: &[u8], format: Format, options: &Csv) -
 pub fn names(path: &Path, options: &Csv) -> Result<Names, CliError> {
     match format(path)? {
         Format::Csv => Ok(array::<f64>(path, options)?.1),
-        Format::Npy => Err(CliError::new(ErrorKind::Usage, "names are in .csv files, and not in .npy").in_file(path)),
+        Format::Npy => Err(CliError::new(ErrorKind::Usage, "a .npy file has no names; name a .csv file").in_file(path)),
     }
 }
 
@@ -254,9 +254,11 @@ pub fn write(path: &Path, numbers: &Numbers, names: &Names, options: &Csv) -> Re
     let usage = |message: &str| Err(CliError::new(ErrorKind::Usage, message).in_file(path));
     match (format(path)?, numbers) {
         (Format::Npy, _) if *names != Names::default() => {
-            return usage("names of rows and columns are written as .csv");
+            return usage("names of rows and columns are written as .csv; name such an output, or leave the names out");
         }
-        (Format::Csv, _) if numbers.shape().len() > 2 => return usage("a batch is written as .npy"),
+        (Format::Csv, _) if numbers.shape().len() > 2 => {
+            return usage("a batch of matrices is written as .npy; name such an output");
+        }
         (Format::Npy, _) => write_npy(&mut out, numbers).in_file(path)?,
         // The shortest decimal that reads back as the same number.
         (Format::Csv, Numbers::Reals(all)) => {

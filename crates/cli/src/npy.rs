@@ -13,7 +13,7 @@ pub const MAGIC: &[u8] = b"\x93NUMPY";
 /// Refuses a header that claims more than a matrix of at most three axes can have, so that the
 /// reader below allocates and multiplies only what is possible.
 fn check_npy_header(bytes: &[u8]) -> Result<(), CliError> {
-    let not = || bad("this is not a .npy file");
+    let not = || bad("this is not a .npy file; save it with numpy.save");
     if !bytes.starts_with(MAGIC) {
         return Err(not());
     }
@@ -31,7 +31,9 @@ fn check_npy_header(bytes: &[u8]) -> Result<(), CliError> {
     let shape = text.iter().skip_while(|b| **b != b'(').take_while(|b| **b != b')');
     let digits = shape.filter(|b| b.is_ascii_digit()).count();
     if !flat || digits > 18 {
-        return Err(bad("the .npy file does not hold a plain array of numbers of up to three axes"));
+        return Err(bad(
+            "the .npy file does not hold a plain array of numbers of up to three axes; save such an array",
+        ));
     }
     Ok(())
 }
@@ -44,9 +46,10 @@ pub fn read<T: Element>(bytes: &[u8]) -> Result<Array<T>, CliError> {
     let fortran = file.order() == npyz::Order::Fortran;
     let dtype = file.dtype().descr();
     let len = shape.iter().try_fold(1usize, |n, s| n.checked_mul(*s));
-    let len = len.filter(|n| (*n as u64) < MAX_BYTES).ok_or_else(|| bad("the array is too large"))?;
+    let len =
+        len.filter(|n| (*n as u64) < MAX_BYTES).ok_or_else(|| bad("the array is too large; cut it into parts"))?;
     if len == 0 {
-        return Err(bad("the array is empty"));
+        return Err(bad("the array has no elements; give at least one"));
     }
     let data = numbers(file, &dtype)?;
     if data.len() != len {
@@ -159,7 +162,7 @@ mod tests {
         assert_eq!(read::<i128>(&file(1, "<i8", "False", "(2,)", &large)).unwrap().data, [i64::MAX.into(), -3]);
         let reals: Vec<u8> = [2.0, 2.5f64].iter().flat_map(|x| x.to_le_bytes()).collect();
         let found = read::<i128>(&file(1, "<f8", "False", "(2,)", &reals)).map(|a| a.data);
-        assert!(found.unwrap_err().to_string().contains("number 1 is no integer"));
+        assert!(found.unwrap_err().to_string().contains("number 1 is not an integer"));
     }
 
     #[test]

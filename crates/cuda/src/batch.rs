@@ -109,7 +109,7 @@ impl<F> Batch<F> {
         let fits = |item: &&[G]| item.len() == parts && item.iter().all(|p| p.basis() == basis);
         if parts == 0 || !items.iter().all(fits) {
             return Err(CudaError::Mismatch(
-                "items of a batch have as many polynomials each, all over the batch's primes",
+                "the items of a batch have equally many polynomials, all over the batch's primes",
             ));
         }
         let words: Vec<&[u64]> = items.iter().flat_map(|item| item.iter().map(Words::words)).collect();
@@ -142,7 +142,7 @@ impl<F> Batch<F> {
         for (batch, item) in items {
             first.expect_like(batch)?;
             if *item >= batch.items {
-                return Err(CudaError::Mismatch("a batch has no item of this number"));
+                return Err(CudaError::Mismatch("a batch has no item of this number; items are counted from 0"));
             }
         }
         let polynomials = items
@@ -185,7 +185,7 @@ impl<F> Batch<F> {
     /// [`CudaError::Mismatch`] for parts that there are not, or none, [`CudaError::OutOfMemory`].
     pub fn parts_of(&self, range: std::ops::Range<usize>) -> Result<Self> {
         if range.is_empty() || range.end > self.parts {
-            return Err(CudaError::Mismatch("a batch's items have no part of this number"));
+            return Err(CudaError::Mismatch("a batch's items have no part of this number; parts are counted from 0"));
         }
         let places = (0..self.items).flat_map(|i| range.clone().map(move |part| i * self.parts + part));
         self.view(&self.basis, &self.primes, range.len(), places.map(|i| self.owned_place(i)).collect())
@@ -211,7 +211,7 @@ impl<F> Batch<F> {
     /// [`CudaError::Mismatch`] for items of other than one part, or none wanted, [`CudaError::OutOfMemory`].
     pub fn repeated(&self, parts: usize) -> Result<Self> {
         if self.parts != 1 || parts == 0 {
-            return Err(CudaError::Mismatch("only items of one part are repeated, once or more"));
+            return Err(CudaError::Mismatch("only items of one part can be repeated, at least once"));
         }
         let places = (0..self.items * parts).map(|i| self.owned_place(i / parts));
         self.view(&self.basis, &self.primes, parts, places.collect())
@@ -223,7 +223,7 @@ impl<F> Batch<F> {
     /// [`CudaError::Mismatch`] for no primes, or more than there are, [`CudaError::OutOfMemory`].
     pub fn truncated(&self, limbs: usize) -> Result<Self> {
         if limbs == 0 || limbs > self.basis.len() {
-            return Err(CudaError::Mismatch("a batch keeps its first primes, one at least and no more than it has"));
+            return Err(CudaError::Mismatch("a batch keeps at least one of its primes, and no more than it has"));
         }
         let basis = self.basis.prefix(limbs);
         let primes = Primes::new(&self.device, &basis)?;
@@ -244,7 +244,10 @@ impl<F> Batch<F> {
             return Err(CudaError::Mismatch("batches are on different devices: copy one of them first"));
         }
         if self.basis != other.basis || self.parts != other.parts {
-            return Err(CudaError::Mismatch("batches are over different primes, or of different numbers of parts"));
+            return Err(CudaError::Mismatch(
+                "batches have different primes or different numbers of parts; bring them to one level and relinearise \
+                 first",
+            ));
         }
         Ok(())
     }
@@ -253,7 +256,7 @@ impl<F> Batch<F> {
     pub(crate) fn expect_same<G>(&self, other: &Batch<G>) -> Result<()> {
         self.expect_like(other)?;
         if self.items != other.items {
-            return Err(CudaError::Mismatch("batches are of different numbers of items"));
+            return Err(CudaError::Mismatch("batches have different numbers of items; give equally many"));
         }
         Ok(())
     }

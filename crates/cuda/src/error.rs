@@ -90,10 +90,13 @@ pub enum CudaError {
     )]
     Forked,
     /// A kernel of the emulator did what no kernel may.
-    #[error("the emulator stopped: {0}")]
+    #[error("the emulator stopped, which is an error in Sudare: {0}; please report it")]
     Emulator(String),
     /// A ring that the kernels do not serve.
-    #[error("the GPU's transforms serve ring degrees 2^10 to 2^16, and not {degree}")]
+    #[error(
+        "the GPU's transforms serve ring degrees 2^10 to 2^16, and not {degree}; take such a ring, or work on the \
+         processor"
+    )]
     Degree {
         /// The degree.
         degree: usize,

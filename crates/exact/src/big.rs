@@ -47,7 +47,7 @@ impl BigEncoder {
     /// factor; and as [`IntegerParams::new`].
     pub fn new(params: &Params, moduli: &[u64]) -> Result<Self, ExactError> {
         if moduli.is_empty() || moduli.len() > MAX_MODULI {
-            return Err(parameters(format!("1 to {MAX_MODULI} plaintext moduli are possible")));
+            return Err(parameters(format!("1 to {MAX_MODULI} plaintext moduli are possible, not {}", moduli.len())));
         }
         let product: BigUint = moduli.iter().map(|t| BigUint::from(*t)).product();
         let mut basis = Vec::with_capacity(moduli.len());
@@ -56,7 +56,9 @@ impl BigEncoder {
             let modulus = PlainModulus::new(*t)?;
             let hat = &product / *t;
             let Some(inverse) = modulus.inv(residue(&hat, *t)) else {
-                return Err(parameters(format!("plaintext modulus {t} shares a factor with another one")));
+                return Err(parameters(format!(
+                    "plaintext modulus {t} shares a factor with another one; take moduli without common factors"
+                )));
             };
             basis.push(hat * inverse);
             encoders.push(Encoder::new(&IntegerParams::new(params, *t)?));

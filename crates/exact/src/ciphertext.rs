@@ -68,10 +68,10 @@ impl<S: Scheme> Ciphertext<S> {
         }
         let t = params.modulus();
         if factor >= t.value() || t.inv(factor).is_none() {
-            return Err(parameters("the ciphertext's plaintext factor is no unit modulo t"));
+            return Err(parameters("the ciphertext's plaintext factor has no inverse modulo t"));
         }
         if !(noise.is_finite() && noise >= 0.0) {
-            return Err(parameters("the ciphertext's noise bound is no number"));
+            return Err(parameters("the ciphertext's noise bound is not a finite number of at least 0"));
         }
         let least = params.noise().least();
         if noise < least && !inner.parts()[1..].iter().all(Poly::is_zero) {

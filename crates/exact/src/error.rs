@@ -31,7 +31,8 @@ pub enum ExactError {
     },
     /// A mask that no honest ciphertext has but once in 2^54.
     #[error(
-        "the second part of the ciphertext is no random polynomial: its size is 2^{found:.1}, and 2^{limit:.1} is the largest that is taken; it was not made by an encryption, ask for it again"
+        "the second part of the ciphertext is not a random polynomial: its size is 2^{found:.1}, and 2^{limit:.1} is \
+         the largest that is taken; no encryption made it, so ask for it again"
     )]
     NotUniform {
         /// log2 of its canonical norm modulo t².
@@ -51,7 +52,8 @@ pub enum ExactError {
     },
     /// Slots asked of a plaintext modulus that has none.
     #[error(
-        "plaintext modulus {modulus} has no slots at N = {degree}: it is no prime ≡ 1 modulo 2N; take such a prime, or use coefficients"
+        "plaintext modulus {modulus} has no slots at N = {degree}: it is not a prime ≡ 1 modulo 2N; take such a \
+         prime, or use coefficients"
     )]
     NoSlots {
         /// The plaintext modulus.

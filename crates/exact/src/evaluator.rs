@@ -293,7 +293,7 @@ impl<S: Scheme, B: Backend> Evaluator<S, B> {
             let found = p.size()?;
             if found > norm {
                 return Err(parameters(format!(
-                    "a plaintext of norm {found:.1} is over the stated {norm:.1}; state more"
+                    "a plaintext has the norm {found:.1}, over the declared {norm:.1}; declare a larger one"
                 )));
             }
             Ok(p.multiplier(level))

@@ -62,7 +62,9 @@ impl IntegerParams {
         let modulus = PlainModulus::new(t)?;
         let primes: Vec<u64> = (0..=params.max_level()).map(|level| params.prime_at(level)).collect();
         if let Some(q) = primes.iter().find(|q| t.is_multiple_of(**q)) {
-            return Err(parameters(format!("plaintext modulus {t} shares the factor {q} with the ciphertext modulus")));
+            return Err(parameters(format!(
+                "plaintext modulus {t} shares the factor {q} with the ciphertext modulus; take another one"
+            )));
         }
         let n = params.degree();
         let log_q = primes.iter().map(|q| (*q as f64).log2()).sum();
@@ -70,7 +72,8 @@ impl IntegerParams {
         let noise = NoiseModel::new(params.sketch().clone(), t, aux_primes.iter().map(|p| *p as f64));
         if !noise.fits(params.max_level(), noise.secret_encryption() + noise.message()) {
             return Err(parameters(format!(
-                "a modulus of {:.0} bits holds no fresh ciphertext of plaintext modulus {t} at N = {n}",
+                "a modulus of {:.0} bits holds no fresh ciphertext of plaintext modulus {t} at N = {n}; take more or \
+                 larger primes, or a smaller plaintext modulus",
                 log_q
             )));
         }

@@ -187,7 +187,8 @@ impl Requirements {
             }
         }
         Err(parameters(format!(
-            "no degree up to 131072 holds {} products in a row modulo {} with {} additions between them at {}-bit security",
+            "no degree up to 131072 holds {} products in a row modulo {} with {} additions between them at {}-bit \
+             security; ask for fewer products or additions, or a smaller modulus",
             self.depth,
             self.t,
             self.additions,

@@ -33,7 +33,7 @@ pub enum ExprError {
         expected: usize,
     },
     /// A matrix without elements, or with a number of elements that is not rows · columns.
-    #[error("a {rows}×{cols} matrix cannot hold {elements} elements")]
+    #[error("a {rows}×{cols} matrix cannot hold {elements} elements; give rows times columns of them, at least one")]
     Elements {
         /// Rows.
         rows: usize,
@@ -43,7 +43,7 @@ pub enum ExprError {
         elements: usize,
     },
     /// NaN or infinity.
-    #[error("element ({row}, {col}) is not a finite number")]
+    #[error("element ({row}, {col}) is not a finite number; replace or drop it first")]
     NotFinite {
         /// Row of the first such element.
         row: usize,
@@ -61,7 +61,7 @@ pub enum ExprError {
         bound: f64,
     },
     /// An integer that 128 bits do not hold.
-    #[error("element ({row}, {col}) has more than 128 bits; state tighter bounds")]
+    #[error("element ({row}, {col}) has more than 128 bits; declare smaller bounds")]
     TooLarge {
         /// Row of the first such element.
         row: usize,

@@ -45,7 +45,12 @@ impl Written {
             info.push(match node.operation.input() {
                 Some(input) if node.operands.is_empty() => match inputs.get(input) {
                     Some(spec) => spec.info(),
-                    None => return refuse(format!("it asks for input {input}, and there are {}", inputs.len())),
+                    None => {
+                        return refuse(format!(
+                            "a node takes input {input}, and there are {} inputs, counted from 0",
+                            inputs.len()
+                        ));
+                    }
                 },
                 _ => node.operation.infer(&node.operands.iter().map(|o| &info[*o]).collect::<Vec<_>>())?,
             });
@@ -55,7 +60,10 @@ impl Written {
         for (at, Node { operation, operands }) in written.into_iter().enumerate() {
             let earlier = |o: &usize| place.get(*o).copied();
             let Some(operands) = operands.iter().map(earlier).collect::<Option<Vec<usize>>>() else {
-                return refuse(format!("node {at} names a node that does not come before it"));
+                return refuse(format!(
+                    "node {at} has an operand that does not come before it; put nodes in the order in which they are \
+                     computed"
+                ));
             };
             let Some(steps) = operation.steps()? else {
                 place.push(add(Node { operation, operands })?);
@@ -70,7 +78,7 @@ impl Written {
         }
         let at = |result: usize| match place.get(result) {
             Some(at) => Ok(*at),
-            None => refuse(format!("its value is node {result}, and there are {}", place.len())),
+            None => refuse(format!("its result is node {result}, and there are {} nodes, counted from 0", place.len())),
         };
         let (output, others) = (at(output)?, others.into_iter().map(at).collect::<Result<_, _>>()?);
         Ok((Self { inputs, nodes, output, others }, info))
@@ -140,19 +148,24 @@ impl Expr {
     fn checked(written: Written) -> Result<Self, ExprError> {
         let Written { inputs, nodes, .. } = &written;
         let size = |count: usize| (1..=MAX_NODES).contains(&count);
-        let too_many = || refuse(format!("it takes 1 to {MAX_NODES} inputs and nodes"));
-        if !size(inputs.len()) || !size(nodes.len()) {
-            return too_many();
+        let sizes = |inputs: usize, nodes: usize| {
+            refuse(format!(
+                "it has {inputs} inputs and {nodes} nodes, and 1 to {MAX_NODES} of each are possible; plan it in parts"
+            ))
+        };
+        let count = inputs.len();
+        if !size(count) || !size(nodes.len()) {
+            return sizes(count, nodes.len());
         }
         for (i, input) in inputs.iter().enumerate() {
             input.check()?;
             if inputs[..i].iter().any(|other| other.name == input.name) {
-                return refuse(format!("two inputs are called {:?}", input.name));
+                return refuse(format!("two inputs are called {:?}; give each a name of its own", input.name));
             }
         }
         let (Written { inputs, nodes, output, others }, info) = written.flat()?;
         if !size(nodes.len()) {
-            return too_many();
+            return sizes(count, nodes.len());
         }
         let mut used = vec![false; nodes.len()];
         others.iter().chain([&output]).for_each(|result| used[*result] = true);
@@ -163,20 +176,31 @@ impl Expr {
         }
         if let Some(at) = used.iter().position(|u| !u) {
             let name = nodes[at].operation.name();
-            return refuse(format!("node {at} ({name}) does not matter to its value; leave it out"));
+            return refuse(format!("node {at} ({name}) has no effect on the result; leave it out"));
         }
         for (i, input) in inputs.iter().enumerate() {
             let uses = nodes.iter().filter(|node| node.operation.input() == Some(i)).count();
-            if uses != 1 {
-                return refuse(format!("input {:?} stands in {uses} nodes, not in one", input.name));
+            match uses {
+                1 => {}
+                0 => return refuse(format!("input {:?} is not used; leave it out", input.name)),
+                _ => {
+                    return refuse(format!(
+                        "input {:?} is read by {uses} nodes; read it once, and name that node as the operand of all",
+                        input.name
+                    ));
+                }
             }
         }
         if inputs.iter().all(|i| i.plain) {
-            return refuse("nothing in it is encrypted".into());
+            return refuse(
+                "all of its inputs are plain; compute it without encryption, or have one of them encrypted".into(),
+            );
         }
         check_kind(&inputs, &nodes, output)?;
         if !others.is_empty() && (inputs.iter().any(|i| i.integers.is_some()) || info[output].plain) {
-            return refuse("several results are those of real matrices; take a plan for each result".into());
+            return refuse(
+                "several results are those of real matrices that are encrypted; make a plan for each result".into(),
+            );
         }
         Ok(Self { written: Written { inputs, nodes, output, others }, info })
     }
@@ -284,8 +308,8 @@ fn check_kind(inputs: &[InputSpec], nodes: &[Node], output: usize) -> Result<(),
     let moments = nodes.iter().any(|node| node.operation == Operation::Moments);
     let alone = nodes[output].operation == Operation::Moments && nodes.len() == 2 && exact == 0;
     if (moments || tables != 0) && !(alone && tables == 1 && !inputs[0].plain) {
-        let reason = "means and covariances are those of one encrypted table with a bound for each column, and nothing \
-                      else is computed of it";
+        let reason = "means and covariances are computed of one encrypted table with a bound for each column, and of \
+                      nothing else; make another plan for what else is computed of it";
         return refuse(reason.into());
     }
     Ok(())

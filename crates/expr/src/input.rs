@@ -73,19 +73,26 @@ impl InputSpec {
         let InputSpec { name, rows, cols, max_abs, .. } = input;
         let printable = name.chars().all(|c| !c.is_control());
         if name.is_empty() || name.len() > MAX_NAME || !printable {
-            return refuse(format!("an input's name has 1 to {MAX_NAME} bytes, all printable"));
+            return refuse(format!(
+                "an input's name of {} bytes: take one of 1 to {MAX_NAME} bytes without control characters",
+                name.len()
+            ));
         }
         // A table's rows are no side of a product.
         let most = if input.columns.is_empty() { MAX_SIDE } else { MAX_ELEMENTS };
         let sides = (1..=most).contains(rows) && (1..=MAX_SIDE).contains(cols);
         if !sides || rows.saturating_mul(*cols) > MAX_ELEMENTS {
             return refuse(format!(
-                "{name} is {rows}×{cols}, and 1×1 to {MAX_SIDE} a side and {MAX_ELEMENTS} elements are possible"
+                "{name} is {rows}×{cols}; an input has 1 to {most} rows, 1 to {MAX_SIDE} columns and {MAX_ELEMENTS} \
+                 elements at most: cut it into parts"
             ));
         }
         if let Some(bound) = input.integers {
             if bound == 0 || *max_abs != bound as f64 {
-                return refuse(format!("the bound on the integers of {name} is {bound}, and max_abs says {max_abs}"));
+                return refuse(format!(
+                    "the bound on the integers of {name} is {bound}, and its max_abs is {max_abs}; give one integer \
+                     above zero for both"
+                ));
             }
             return Ok(());
         }
@@ -93,7 +100,9 @@ impl InputSpec {
             return check_columns(input);
         }
         if !(max_abs.is_finite() && *max_abs > 0.0 && *max_abs <= 1e15 && *max_abs >= 1e-15) {
-            return refuse(format!("the bound on {name} is {max_abs}, and it has to be from 1e-15 to 1e15"));
+            return refuse(format!(
+                "the bound on {name} is {max_abs}, and it has to be from 1e-15 to 1e15; scale its values"
+            ));
         }
         Ok(())
     }
@@ -103,11 +112,14 @@ impl InputSpec {
 fn check_columns(input: &InputSpec) -> Result<(), ExprError> {
     let (name, bounds) = (&input.name, &input.columns);
     if let Some(bound) = bounds.iter().find(|b| !(**b >= 1.0 / MAX_COLUMN_BOUND && **b <= MAX_COLUMN_BOUND)) {
-        return refuse(format!("a column's max_abs is above zero, 1e-150 to 1e150, not {bound}"));
+        return refuse(format!(
+            "a column of {name} has the bound {bound}, and it has to be from 1e-150 to 1e150; scale its values"
+        ));
     }
     if bounds.len() != input.cols || bounds.iter().copied().fold(0.0, f64::max) != input.max_abs {
         return refuse(format!(
-            "{name} has {} columns up to {}, and bounds for {} of them",
+            "{name} has {} columns and the bound {}, and bounds for {} columns; give one for each, the largest of \
+             which is max_abs",
             input.cols,
             input.max_abs,
             bounds.len()

@@ -36,6 +36,15 @@ pub struct Lines {
 const MAX_LINES: usize = 1 << 20;
 
 impl Lines {
+    /// Why they cannot be taken of a matrix along an axis.
+    pub(crate) fn misfit(&self, (rows, cols): (usize, usize), axis: u8) -> String {
+        let Self { start, step, count, at, stride, size } = self;
+        format!(
+            "{count} lines from {start} in steps of {step}, put at {at} in steps of {stride} among {size}, do not fit \
+             a {rows}×{cols} matrix along axis {axis}, or are over {MAX_LINES}; take fewer, and only such as it has"
+        )
+    }
+
     /// Whether they can be taken of a matrix of `lines` lines.
     pub fn fit(&self, lines: usize) -> bool {
         let Self { start, step, count, at, stride, size } = *self;

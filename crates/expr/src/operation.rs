@@ -107,7 +107,9 @@ impl<'de> Deserialize<'de> for Operation {
         let read = Self::deserialize(Value::Object(fields)).map_err(D::Error::custom)?;
         match bare || !matches!(serde_json::to_value(&read), Ok(Value::Object(written)) if written.len() == 1) {
             true => Ok(read),
-            false => Err(D::Error::custom(format!("{} has no fields", read.name()))),
+            false => {
+                Err(D::Error::custom(format!("{} takes no fields but its name; leave the others out", read.name())))
+            }
         }
     }
 }
@@ -244,7 +246,11 @@ impl Operation {
             }
             [left, right] => [left, right],
             [of] => [of, of],
-            _ => return refuse("an input's shape is its own".into()),
+            _ => {
+                return refuse(
+                    "an input has the shape that it was described with, and no operand to infer it from".into(),
+                );
+            }
         };
         let (rows, cols) = left;
         let lines = |axis: u8| match axis {
@@ -263,13 +269,14 @@ impl Operation {
             Self::Sum { axis } => lines(*axis).map(|_| with(*axis, 1))?,
             Self::Take { axis, lines: taken } => match taken.fit(lines(*axis)?) {
                 true => with(*axis, taken.size),
-                false => return refuse(format!("{taken:?} are no lines of a {rows}×{cols} matrix along axis {axis}")),
+                false => return refuse(taken.misfit((rows, cols), *axis)),
             },
             Self::Repeat { axis, size } => match (lines(*axis)?, size) {
                 (1, 1..) => with(*axis, *size),
                 (held, _) => {
                     return refuse(format!(
-                        "one row or column is repeated, and a {rows}×{cols} matrix has {held} along axis {axis}"
+                        "one row or column is repeated, at least once; a {rows}×{cols} matrix has {held} along axis \
+                         {axis}, and {size} repetitions were asked for"
                     ));
                 }
             },
@@ -288,7 +295,10 @@ impl Operation {
         }
         let shapes: Vec<_> = operands.iter().map(|o| o.shape).collect();
         let shape = self.shape(&shapes)?;
-        let number = |by: f64| if by.is_finite() { Ok(by) } else { refuse(format!("{} by {by}", self.name())) };
+        let number = |by: f64| match by.is_finite() {
+            true => Ok(by),
+            false => refuse(format!("{}: {by} is not a finite number", self.name())),
+        };
         let (l, r) = (operands[0], operands[operands.len() - 1]);
         let terms = match self {
             Self::Matmul => shapes[0].1,
@@ -310,12 +320,15 @@ impl Operation {
                 (max_abs.min(l.max_abs), l.integers.map(|b| b.min(max_abs as i128)))
             }
             Self::Bounded { max_abs } => {
-                return refuse(format!("a known bound is a number from {LEAST_BOUND:e}, not {max_abs}"));
+                return refuse(format!("a known bound is a finite number of at least {LEAST_BOUND:e}, not {max_abs}"));
             }
             Self::Approximation { error, low, high } => {
                 number(low).and(number(high))?;
                 if !(error.is_finite() && error >= 0.0 && low < high) {
-                    return refuse(format!("an approximation on [{low}, {high}] within {error} is none"));
+                    return refuse(format!(
+                        "an approximation on [{low}, {high}] within {error}: the interval begins at its lower end, \
+                         and the error is a finite number that is not below zero"
+                    ));
                 }
                 (l.max_abs, None)
             }
@@ -325,14 +338,20 @@ impl Operation {
         };
         let (rows, cols) = shape;
         if rows.saturating_mul(cols) > MAX_ELEMENTS {
-            return refuse(format!("{} makes a {rows}×{cols} matrix, too large", self.name()));
+            return refuse(format!(
+                "{} makes a {rows}×{cols} matrix, and {MAX_ELEMENTS} elements are the most; compute it in parts",
+                self.name()
+            ));
         }
         // Covariances are as large as checked bounds of inputs allow.
         let largest = if *self == Self::Moments { f64::MAX } else { LARGEST };
         // Integers modulo a number may pass every bound.
         let max_abs = if integers.is_some() { max_abs.min(LARGEST) } else { max_abs };
         if max_abs.is_nan() || max_abs > largest {
-            return refuse(format!("{} makes values of up to {max_abs:e}, too large", self.name()));
+            return refuse(format!(
+                "{} makes values of up to {max_abs:e}, and {largest:e} is the largest possible; declare smaller bounds",
+                self.name()
+            ));
         }
         Ok(Info { shape, max_abs, integers, plain: operands.iter().all(|o| o.plain) })
     }
@@ -344,7 +363,9 @@ impl Operation {
     pub fn of_plain<T: Element>(&self, operands: &[&Matrix<T>]) -> Result<Matrix<T>, ExprError> {
         self.shape(&operands.iter().map(|m| m.shape()).collect::<Vec<_>>())?;
         let (x, y) = (operands[0], operands[operands.len() - 1]);
-        let number = |by: f64| T::of(by).map_or_else(|| refuse(format!("{} by {by}", self.name())), Ok);
+        let number = |by: f64| {
+            T::of(by).map_or_else(|| refuse(format!("{}: {by} is not an integer below 2^53", self.name())), Ok)
+        };
         match *self {
             Self::Matmul => x.matmul(y),
             Self::Add => x.zip(self.name(), y, T::plus),
@@ -359,7 +380,7 @@ impl Operation {
             Self::Repeat { axis, size } => x.repeat(axis, size),
             Self::Bounded { .. } | Self::Approximation { .. } => Ok(x.clone()),
             Self::Input { .. } | Self::Polynomial(_) | Self::Moments => {
-                refuse(format!("{} is not computed of plain matrices", self.name()))
+                refuse(format!("{} is not computed of plain matrices; encrypt the operand", self.name()))
             }
         }
     }

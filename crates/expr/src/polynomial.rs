@@ -130,7 +130,11 @@ impl Polynomial {
         let radius = (high - low) / 2.0;
         let finite = coefficients.iter().chain([error, low, high]).all(|x| x.is_finite());
         if !finite || low >= high || coefficients.len() > MAX_DEGREE + 1 {
-            return refuse(format!("a polynomial on [{low}, {high}] has up to {} finite coefficients", MAX_DEGREE + 1));
+            let (found, most) = (coefficients.len(), MAX_DEGREE + 1);
+            return refuse(format!(
+                "a polynomial with {found} coefficients on [{low}, {high}]: it takes up to {most} finite ones, and an \
+                 interval with finite ends, the lower one first"
+            ));
         }
         if coefficients.iter().skip(1).all(|c| *c == 0.0) {
             return refuse("a polynomial of degree 0 is a number: write that number".into());

@@ -63,25 +63,33 @@ impl fmt::Display for RecordProblem {
                 write!(f, "the genotype of {sample} is not phased; phase the file first (SHAPEIT, Eagle, Beagle)")
             }
             Self::Missing { sample } => {
-                write!(f, "the genotype of {sample} is missing; impute or drop the record first, or leave the sample out")
+                write!(
+                    f,
+                    "the genotype of {sample} is missing; impute or drop the record first, or leave the sample out"
+                )
             }
             Self::Ploidy { sample } => {
                 write!(f, "{sample} has another number of alleles than before; take a region of one ploidy")
             }
-            Self::Genotype { sample } => write!(f, "the genotype of {sample} cannot be read"),
+            Self::Genotype { sample } => write!(f, "the genotype of {sample} cannot be read; it is written as 0|1"),
             Self::Multiallelic => f.write_str(
-                "more than one alternative allele; skip such records, keep SNPs alone, or split them with `bcftools norm -m -`",
+                "the record has more than one alternative allele; skip such records, keep SNPs alone, or split them \
+                 with `bcftools norm -m -`",
             ),
-            Self::NoAlternative => f.write_str("no alternative allele; drop such records with `bcftools view -m 2`"),
-            Self::Unsorted => f.write_str("out of order; sort the file with `bcftools sort`"),
-            Self::Duplicate => f.write_str("a second record of this site; drop it with `bcftools norm -d exact`"),
-            Self::NoGenotypes => f.write_str("no genotypes: the first FORMAT field is GT"),
-            Self::Reference => {
-                f.write_str("another reference allele than the panel's: the files are of different assemblies")
+            Self::NoAlternative => {
+                f.write_str("the record has no alternative allele; drop such records with `bcftools view -m 2`")
             }
-            Self::Alternative => f.write_str("another alternative allele than the panel's; normalise both files alike"),
+            Self::Unsorted => f.write_str("the record is out of order; sort the file with `bcftools sort`"),
+            Self::Duplicate => {
+                f.write_str("this is a second record of the site; drop it with `bcftools norm -d exact`")
+            }
+            Self::NoGenotypes => f.write_str("the record has no genotypes; its first FORMAT field has to be GT"),
+            Self::Reference => {
+                f.write_str("the reference allele is not the panel's; take a file of the panel's assembly")
+            }
+            Self::Alternative => f.write_str("the alternative allele is not the panel's; normalise both files alike"),
             Self::Absent => f.write_str(
-                "a site of the panel that the file does not have; add it, or say that absent sites are reference",
+                "the panel has this site and the file has not; add it, or say that absent sites are reference",
             ),
             Self::Malformed { what } => f.write_str(what),
         }
@@ -129,20 +137,21 @@ pub enum GenomeError {
         known: String,
     },
     /// A sample that a file does not have.
-    #[error("there is no sample {name:?} in this file")]
+    #[error("there is no sample {name:?} in this file; `bcftools query -l` lists those that there are")]
     Sample {
         /// The name asked for.
         name: String,
     },
     /// Text that is no region.
-    #[error("{text:?} is no region; write it as chr20:1000000-2000000, or the contig alone")]
+    #[error("{text:?} is not a region; write it as chr20:1000000-2000000, or the contig alone")]
     Region {
         /// The value that was given.
         text: String,
     },
     /// Files of different assemblies.
     #[error(
-        "assembly {found:?} where the panel has {expected:?}; lift the file over, or name the assembly if that is wrong"
+        "the file has the assembly {found:?} and the panel {expected:?}; lift the file over, or name the assembly if \
+         that is wrong"
     )]
     Assembly {
         /// The panel's.
@@ -157,7 +166,7 @@ pub enum GenomeError {
         what: &'static str,
     },
     /// A number over what is possible.
-    #[error("{what}: {found} is not in {least}..={most}")]
+    #[error("{what}: {found} is not from {least} to {most}")]
     Range {
         /// The name of the number.
         what: &'static str,
@@ -169,7 +178,7 @@ pub enum GenomeError {
         most: u64,
     },
     /// A query that the panel's owner does not answer.
-    #[error("the panel's policy allows {what} of {allowed}, not of {found}")]
+    #[error("the panel's policy: {what} is {allowed}, and {found} was asked for")]
     Policy {
         /// The name of the limit.
         what: &'static str,
@@ -199,10 +208,10 @@ pub enum GenomeError {
         expected: PanelHash,
     },
     /// An answer to another query.
-    #[error("this is the answer to another query")]
+    #[error("this is the answer to another query; read it with that one")]
     WrongQuery,
     /// A message of another protocol.
-    #[error("this is a message of protocol {found}, and {expected} was expected")]
+    #[error("this is of protocol {found}, and {expected} is needed; use one protocol for keys, query and answer")]
     WrongProtocol {
         /// The protocol found.
         found: &'static str,
@@ -211,7 +220,8 @@ pub enum GenomeError {
     },
     /// A search that cannot be decrypted rightly with the declared probability.
     #[error(
-        "{sites} sites and {starts} starts give a path of {products} products, after which an answer decrypts wrongly with probability 2^{found:.1}, over the declared 2^{declared:.1}; ask for fewer"
+        "{sites} sites and {starts} starts give a path of {products} products, after which an answer decrypts wrongly \
+         with probability 2^{found:.1}, over the declared 2^{declared:.1}; ask for fewer sites or starts"
     )]
     Failure {
         /// Sites.
@@ -239,7 +249,7 @@ pub enum GenomeError {
         what: &'static str,
     },
     /// An answer that no search gives.
-    #[error("the answer is none that a search gives: the server or the key is not the right one")]
+    #[error("the answer is not one that a search gives; check that the server and the key are the right ones")]
     Nonsense,
     /// Bytes that are no such object, or a damaged one.
     #[error(transparent)]
@@ -248,7 +258,7 @@ pub enum GenomeError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Less memory than a search takes for tables.
-    #[error("a search of these tables holds {least} bytes of them, and {given} are allowed; allow as many")]
+    #[error("a search of these tables takes {least} bytes of memory, and {given} are allowed; allow {least} or more")]
     TooLittleMemory {
         /// Bytes that are allowed.
         given: u64,

@@ -27,7 +27,7 @@ impl Ciphertexts {
             first.params().require("the ciphertext", c.params())?;
             first.key().require("the ciphertext", c.key())?;
             if c.level() != first.level() {
-                return Err(CudaError::Mismatch("ciphertexts of a batch are of one level: drop levels first").into());
+                return Err(CudaError::Mismatch("the ciphertexts of a batch need one level: drop levels first").into());
             }
         }
         let parts: Vec<_> = ciphertexts.iter().map(|c| c.parts()).collect();

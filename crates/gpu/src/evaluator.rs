@@ -48,8 +48,8 @@ impl Row {
 
 /// What has no kernel.
 fn no_such_division() -> crate::GpuError {
-    let reason =
-        "a GPU divides linear maps by the special primes and the last prime alone; compute this one on the processor";
+    let reason = "on a GPU, linear maps are divided by the special primes and the last prime alone; compute this one \
+                  on the processor";
     RlweError::Device { reason: reason.into(), kind: ErrorKind::Unsupported }.into()
 }
 
@@ -97,7 +97,10 @@ impl Evaluator {
         interrupt::check();
         match a.parts().device().is(&self.device) {
             true => Ok(()),
-            false => Err(CudaError::Mismatch("these ciphertexts are on another device than their evaluator").into()),
+            false => Err(CudaError::Mismatch(
+                "these ciphertexts are on another device than their evaluator: copy them first",
+            )
+            .into()),
         }
     }
 

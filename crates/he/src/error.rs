@@ -25,7 +25,8 @@ pub enum HeError {
     Tfhe(TfheError),
     /// Operands whose scales differ by more than their noise.
     #[error(
-        "{operation} met scales 2^{left:.8} and 2^{right:.8}; rescale both alike, encode at the other's scale, or set one's scale by set_scale"
+        "{operation}: the scales 2^{left:.8} and 2^{right:.8} differ; rescale both alike, encode at the other's \
+         scale, or change one by set_scale"
     )]
     ScaleMismatch {
         /// The refused operation.
@@ -64,7 +65,7 @@ pub enum HeError {
         scale: f64,
     },
     /// NaN or infinity in the input.
-    #[error("value {index} of the input is not a finite number")]
+    #[error("value {index} of the input is not a finite number; replace it or leave it out")]
     NotFinite {
         /// Position of the first such value.
         index: usize,
@@ -77,7 +78,8 @@ pub enum HeError {
     },
     /// A result that the noise could have changed.
     #[error(
-        "{operation}: the result decrypts for certain under a modulus of {needed:.1} bits, and q has {modulus:.1}; compute less on these ciphertexts, or take parameters with a larger q"
+        "{operation}: the result decrypts for certain with a modulus of {needed:.1} bits, and q has {modulus:.1}; \
+         compute less on these ciphertexts, or take parameters with a larger q"
     )]
     MayDecryptWrongly {
         /// The refused operation.
@@ -120,7 +122,7 @@ pub enum HeError {
         modulus: u64,
     },
     /// A table that does not say what becomes of each integer.
-    #[error("a table of {found} values for integers modulo {modulus}; give one for each of 0 to {modulus} − 1")]
+    #[error("a table has {found} values, and integers modulo {modulus} need one for each of 0 to {modulus} − 1")]
     TableLength {
         /// Values given.
         found: usize,

@@ -64,7 +64,9 @@ impl Exchange<Params> {
         let noise = self.encoding(EncodeAt { level, scale, max_abs: bound });
         let state = State { scale, bound, noise };
         state.check_fits("reading a plaintext", self.rlwe(), level)?;
-        let [poly] = <[_; 1]>::try_from(polys).map_err(|_| unsupported("a plaintext", "it has one part"))?;
+        let [poly] = <[_; 1]>::try_from(polys).map_err(|_| {
+            unsupported("a plaintext", "a plaintext has one polynomial, and these bytes have another number")
+        })?;
         Ok((Plaintext::from_parts(self.rlwe(), poly, state)?, self.packing(&metadata)?))
     }
 
@@ -93,7 +95,8 @@ impl Exchange<Params> {
         match metadata.packing {
             Packing::Slots { log_rows, log_columns } if log_rows != 0 || log_columns >= self.params.log_n() => {
                 let most = self.params.log_n() - 1;
-                Err(unsupported("these slots", format!("CKKS has one row of 2^0 to 2^{most} of them here")))
+                let reason = format!("CKKS has one row of 2^0 to 2^{most} slots; take such a number");
+                Err(unsupported("a message in such slots", reason))
             }
             packing => Ok(packing),
         }

@@ -10,7 +10,7 @@ use sudare_rlwe::RlweError;
 #[non_exhaustive]
 pub enum LattigoError {
     /// The bytes end too early.
-    #[error("the {found} bytes end before the object does; copy or send it again")]
+    #[error("the {found} bytes end before the object; copy or send it again")]
     Truncated {
         /// Bytes that are there.
         found: usize,
@@ -25,7 +25,8 @@ pub enum LattigoError {
     },
     /// A count that the parameters do not have: another object, another set, or damage.
     #[error(
-        "{what}: {found}, where these parameters have {expected}; is it an object of this kind and of these parameters?"
+        "{what}: there are {found}, and these parameters have {expected}; check that the object is of this kind and \
+         of these parameters"
     )]
     Size {
         /// What is counted.
@@ -36,7 +37,10 @@ pub enum LattigoError {
         expected: u64,
     },
     /// A residue that is not below its modulus.
-    #[error("residue {index} modulo the prime {prime} is not below it; the object is damaged or of other parameters")]
+    #[error(
+        "residue {index} modulo the prime {prime} is not below it; the object is damaged or belongs to other \
+         parameters; copy or send it again"
+    )]
     Coefficient {
         /// The prime.
         prime: u64,
@@ -60,7 +64,9 @@ pub enum LattigoError {
         reason: String,
     },
     /// A bound that is no number above zero.
-    #[error("the {what} of a ciphertext from outside is {found}; state a finite number above zero that holds")]
+    #[error(
+        "the {what} of a ciphertext from outside is {found}; give a finite number of at least 0 that is a true bound"
+    )]
     Claim {
         /// Which bound.
         what: &'static str,

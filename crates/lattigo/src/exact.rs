@@ -97,7 +97,9 @@ impl Exchange<IntegerParams> {
     pub fn read_plaintext(&self, bytes: &[u8]) -> Result<(Plaintext, Packing), LattigoError> {
         let (metadata, polys, level) = self.read_element(bytes, 1)?;
         let factor = self.factor(&metadata)?;
-        let [poly] = <[_; 1]>::try_from(polys).map_err(|_| unsupported("a plaintext", "it has one part"))?;
+        let [poly] = <[_; 1]>::try_from(polys).map_err(|_| {
+            unsupported("a plaintext", "a plaintext has one polynomial, and these bytes have another number")
+        })?;
         let mut poly = Zeroizing::new(poly.into_coeff());
         // t times it is g·m.
         poly.mul_scalars(&Poly::<Coeff>::scalar(self.params.q_at(level), self.params.t() as i64));
@@ -170,7 +172,8 @@ impl Exchange<IntegerParams> {
             Packing::Slots { .. } if !self.params.has_slots() || packing == self.all_slots()? => Ok(packing),
             Packing::Slots { .. } => {
                 let row = self.params.row();
-                Err(unsupported("these slots", format!("BFV and BGV have two rows of {row} of them here")))
+                let reason = format!("BFV and BGV have two rows of {row} slots; fill all of them, or use coefficients");
+                Err(unsupported("a message in such slots", reason))
             }
         }
     }

@@ -51,7 +51,9 @@ impl<P: Set> Exchange<P> {
         let coefficients = Zeroizing::new(first.centered());
         let again = Zeroizing::new(Poly::<Coeff>::from_signed(self.top(), &coefficients).into_eval());
         if !Zeroizing::new(s.sub(&again)).is_zero() {
-            let reason = "the residues modulo the primes are not those of one secret key of this set".into();
+            let reason = "the residues modulo the primes are not those of one secret key; check that the bytes are a \
+                          secret key of these parameters"
+                .into();
             return Err(RlweError::Parameters { reason }.into());
         }
         Ok(SecretKey::from_coefficients(params, key, coefficients)?)
@@ -114,7 +116,7 @@ impl<P: Set> Exchange<P> {
             1 => {
                 return Err(unsupported(
                     "a compressed key",
-                    "its second half is to be drawn by Lattigo's generator; expand it there first (EvaluationKey.Expand)",
+                    "Lattigo's generator draws its second half; expand it in Lattigo first (EvaluationKey.Expand)",
                 ));
             }
             found => return Err(LattigoError::Size { what: "parts of a key", found, expected: 2 }),
@@ -130,7 +132,7 @@ impl<P: Set> Exchange<P> {
         if reader.u64()? != 0 {
             return Err(unsupported(
                 "a key with digits of fewer bits than a prime",
-                "generate it with BaseTwoDecomposition 0, over at least one special prime",
+                "generate it with BaseTwoDecomposition 0 and at least one special prime",
             ));
         }
         let digits = reader.at_most("digits of a key", params.digits_at(params.max_level()))?;
@@ -176,7 +178,8 @@ impl<P: Set> Exchange<P> {
         Err(unsupported(
             "an evaluation key",
             format!(
-                "Lattigo's digits have as many data primes as there are special primes; these parameters have {digit} and {special}"
+                "Lattigo's digits have as many data primes as there are special primes, and these parameters have \
+                 {digit} a digit and {special} special primes; take a set with equally many"
             ),
         ))
     }

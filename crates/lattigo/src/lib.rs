@@ -133,7 +133,7 @@ impl Set for IntegerParams {
         if !is_prime(t) || t % LEAST != 1 {
             return Err(unsupported(
                 "a plaintext modulus",
-                format!("Lattigo takes primes ≡ 1 modulo {LEAST}, and not {t}"),
+                format!("Lattigo takes primes ≡ 1 modulo {LEAST}, and not {t}; take such a prime"),
             ));
         }
         if !self.has_slots() {
@@ -207,7 +207,7 @@ fn require_two(noise: Noise, parts: usize) -> Result<(), LattigoError> {
         Noise::FreshSecretKey | Noise::FreshPublicKey if parts == 2 => Ok(()),
         Noise::FreshSecretKey | Noise::FreshPublicKey => Err(unsupported(
             "a fresh ciphertext",
-            format!("it has two parts, and this one has {parts}; state the bound of its noise"),
+            format!("it has two parts, and this one has {parts}; give a bound on its noise"),
         )),
     }
 }

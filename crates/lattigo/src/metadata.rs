@@ -73,7 +73,7 @@ fn wrong(reason: impl Into<String>) -> LattigoError {
 /// A byte as `0x0f`.
 fn byte(text: &str) -> Result<u8, LattigoError> {
     let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 2);
-    digits.and_then(|d| u8::from_str_radix(d, 16).ok()).ok_or_else(|| wrong("a number that is no byte"))
+    digits.and_then(|d| u8::from_str_radix(d, 16).ok()).ok_or_else(|| wrong("a field is not a byte as 0x0f"))
 }
 
 impl Metadata {
@@ -83,7 +83,7 @@ impl Metadata {
     /// [`LattigoError::Text`] for what is no such JSON, and those of bytes that end too early.
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, LattigoError> {
         if !reader.flag("metadata of an element")? {
-            return Err(wrong("there is none, and nothing says the scale"));
+            return Err(wrong("there are none, and the scale is written nowhere else"));
         }
         let document: Document = serde_json::from_slice(reader.take(BYTES)?).map_err(|e| wrong(told(e)))?;
         let PlaintextDocument { scale, is_batched, is_bit_reversed, log_dimensions } = document.plaintext_meta_data;
@@ -91,7 +91,7 @@ impl Metadata {
         if (byte(&is_ntt)?, byte(&is_montgomery)?, byte(&is_bit_reversed)?) != (1, 0, 0) {
             return Err(crate::error::unsupported(
                 "an element in coefficient form, in Montgomery's form or with bit-reversed slots",
-                "have it transformed by Lattigo first: schemes there keep values in their order",
+                "transform it in Lattigo first, into NTT form with slots in order",
             ));
         }
         let [log_rows, log_columns] = [&log_dimensions[0], &log_dimensions[1]].map(|text| byte(text));
@@ -123,7 +123,7 @@ impl Metadata {
         };
         let text = serde_json::to_vec(&document).map_err(|e| wrong(e.to_string()))?;
         if text.len() != BYTES {
-            return Err(wrong("the scale has more digits than the format has room for"));
+            return Err(wrong("the scale has more digits than the format has room for; take one below 10^100"));
         }
         out.push(1);
         out.extend(text);
@@ -137,7 +137,7 @@ impl Metadata {
     pub fn real_scale(&self) -> Result<f64, LattigoError> {
         match self.scale.parse::<f64>() {
             Ok(scale) if scale.is_finite() && scale > 0.0 => Ok(scale),
-            _ => Err(wrong("the scale is no number above zero")),
+            _ => Err(wrong("the scale is not a finite number above zero")),
         }
     }
 
@@ -175,7 +175,7 @@ fn integer(text: &str) -> Result<u64, LattigoError> {
         let sound = first.len() == 1 && exponent < 20 && fraction.bytes().all(|b| b == b'0');
         format!("{first}{whole}").parse().ok().filter(|_| sound)
     };
-    parse().ok_or_else(|| wrong("the scale of integers is no integer"))
+    parse().ok_or_else(|| wrong("the scale or modulus of integers is not an integer of 64 bits"))
 }
 
 #[cfg(test)]

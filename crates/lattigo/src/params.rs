@@ -77,16 +77,21 @@ impl Literal {
     fn build(&self, tag: SchemeTag, security: Security) -> Result<rlwe::Params, LattigoError> {
         let unsupported = |reason: &str| Err(unsupported(WHAT, reason));
         let (Some(q), None, None) = (&self.q, &self.log_q, &self.log_p) else {
-            return unsupported("their primes are not named; write the parameters and not their literal");
+            return unsupported("their primes are not named; write the parameters in Lattigo, and not their literal");
         };
         if self.ring_type.as_deref().is_some_and(|ring| ring != "Standard") {
-            return unsupported("there is no ring but Z[X]/(X^N + 1) here");
+            return unsupported("the only ring here is Z[X]/(X^N + 1), Lattigo's Standard");
         }
         match &self.xe {
             None => {}
             Some(Distribution::DiscreteGaussian { sigma, bound })
                 if (SIGMA - NEAR..=THEIR_SIGMA + NEAR).contains(sigma) && *bound <= THEIR_BOUND + NEAR => {}
-            Some(_) => return unsupported("noise is bounded for errors of the standard deviation 3.19 to 3.2"),
+            Some(_) => {
+                return unsupported(
+                    "noise is bounded here for Gaussian errors of a standard deviation from 3.19 to 3.2; take \
+                     Lattigo's default",
+                );
+            }
         }
         let secret = match &self.xs {
             None => SecretDistribution::Ternary,
@@ -98,7 +103,7 @@ impl Literal {
             Some(Distribution::Ternary { density: None, weight: Some(weight) }) => {
                 SecretDistribution::FixedWeight { weight: *weight }
             }
-            Some(_) => return unsupported("secrets are ternary, uniform or of a fixed weight"),
+            Some(_) => return unsupported("a secret has to be uniform ternary, or ternary of a fixed weight"),
         };
         let p = self.p.as_deref().unwrap_or(&[]);
         let digit_limbs = p.len().max(1);
@@ -111,7 +116,7 @@ impl Literal {
         let (density, weight) = match params.literal().secret {
             SecretDistribution::Ternary => (Some(2.0 / 3.0), None),
             SecretDistribution::FixedWeight { weight } => (None, Some(weight)),
-            _ => return Err(unsupported(WHAT, "secrets are ternary, uniform or of a fixed weight")),
+            _ => return Err(unsupported(WHAT, "a secret has to be uniform ternary, or ternary of a fixed weight")),
         };
         Ok(Self {
             log_n: params.log_n(),
@@ -144,7 +149,7 @@ pub fn ckks_from_json(json: &[u8], security: Security) -> Result<ckks::Params, L
     let Some(log_scale) = literal.log_default_scale else {
         return Err(LattigoError::Text {
             what: WHAT,
-            reason: "there is no LogDefaultScale: they are not of CKKS".into(),
+            reason: "they have no LogDefaultScale, so they are not of CKKS".into(),
         });
     };
     Ok(ckks::Params::of(&literal.build(SchemeTag(log_scale), security)?)?)
@@ -166,7 +171,7 @@ pub fn ckks_to_json(params: &ckks::Params) -> Result<String, LattigoError> {
 pub fn integer_from_json(json: &[u8], security: Security) -> Result<IntegerParams, LattigoError> {
     let literal = read(json)?;
     let Some(t) = literal.plaintext_modulus else {
-        let reason = "there is no PlaintextModulus: they are not of BFV or BGV".into();
+        let reason = "they have no PlaintextModulus, so they are not of BFV or BGV".into();
         return Err(LattigoError::Text { what: WHAT, reason });
     };
     Ok(IntegerParams::new(&literal.build(EXACT, security)?, t)?)

@@ -24,7 +24,7 @@ use sudare_rlwe::Backend;
 const MAX_INTEGER: f64 = 1048576.0;
 
 fn no_circuit(operation: &Operation) -> MatrixError {
-    MatrixError::NoPlan { reason: format!("{} is no circuit on tiles", operation.name()) }
+    MatrixError::NoPlan { reason: format!("{} cannot be computed on tiles of a matrix", operation.name()) }
 }
 
 /// Whether values are multiplied by a number at no cost in levels.

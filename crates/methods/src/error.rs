@@ -61,7 +61,8 @@ pub enum MatrixError {
         least: u64,
     },
     /// A matrix of another shape than the plan's.
-    #[error("{what} is {}×{}, and the plan says {}×{}", found.0, found.1, expected.0, expected.1)]
+    #[error("{what} is {}×{}, and the plan says {}×{}; plan for the \
+             shape that you have", found.0, found.1, expected.0, expected.1)]
     PlannedShape {
         /// Which matrix.
         what: &'static str,
@@ -71,7 +72,7 @@ pub enum MatrixError {
         expected: (usize, usize),
     },
     /// Another number of ciphertexts or matrices than the product takes.
-    #[error("{what}: {found} given where the plan says {expected}")]
+    #[error("{what}: {found} were given, and {expected} are needed")]
     Count {
         /// What was counted.
         what: &'static str,
@@ -124,7 +125,7 @@ pub enum MatrixError {
         expected: PlanHash,
     },
     /// An operation that the plan does not have.
-    #[error("{operation} is not in the plan: {planned}")]
+    #[error("{operation} is not possible here: {planned}")]
     NotPlanned {
         /// The refused operation.
         operation: &'static str,
@@ -133,7 +134,9 @@ pub enum MatrixError {
     },
     /// A decryption for release where none was declared.
     #[error(
-        "this {what} was made without releases, whose noise belongs to its precision; make it with release=Release(count, security) (in Rust a ReleasePolicy, on the command line --release COUNT,BITS), or decrypt for your own eyes"
+        "this {what} was made without releases, whose noise has to be part of its precision; make it with \
+         release=Release(count, security) (in Rust a ReleasePolicy, on the command line --release COUNT,BITS), or \
+         decrypt for your own eyes"
     )]
     NoRelease {
         /// What would declare them: a plan, a context, a table.
@@ -162,7 +165,7 @@ pub enum MatrixError {
         words: String,
     },
     /// An integer over the bound that its input declares.
-    #[error("element ({row}, {col}) is not in {low}..={high}; declare a larger bound")]
+    #[error("element ({row}, {col}) is not from {low} to {high}; declare a larger bound")]
     OutOfRange {
         /// Row of the first such element; 0 in a vector.
         row: usize,

@@ -29,7 +29,7 @@ impl Holders {
         let all = self.release.releases().saturating_mul(count as u64);
         ReleasePolicy::new(all, self.release.security_bits()).map_err(|_| MatrixError::NoPlan {
             reason: format!(
-                "{} results of {count} ciphertexts are more than can be released; declare fewer",
+                "{} results of {count} ciphertexts are more than can be released; declare fewer results",
                 self.release.releases()
             ),
         })

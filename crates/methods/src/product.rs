@@ -140,7 +140,10 @@ pub trait Product: Send + Sync {
     /// # Errors
     /// As [`Product::encode`]; [`MatrixError::Method`] for a method that adds nothing.
     fn encode_addend(&self, _matrices: &[Matrix], _at: EncodeAt) -> Result<Vec<Plaintext>, MatrixError> {
-        Err(MatrixError::Method { method: self.name(), reason: "nothing is added to its products".into() })
+        Err(MatrixError::Method {
+            method: self.name(),
+            reason: "it adds nothing to its products; add after decryption, or take another method".into(),
+        })
     }
 
     /// Multiplies encrypted operands.

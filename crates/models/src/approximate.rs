@@ -169,7 +169,9 @@ impl Ranges {
         for range in [&mut out.input, &mut out.output].into_iter().chain(&mut out.layers) {
             *range = rounded_up(*range * margin);
             if !range.is_finite() {
-                return goal("the network's values on the examples are not finite");
+                return goal(
+                    "the network's values on the examples are not finite; check its weights, or give other examples",
+                );
             }
         }
         Ok(out)
@@ -253,8 +255,8 @@ pub(crate) fn choose(
         let open: Vec<usize> = free.iter().copied().filter(|k| step[*k] + 1 < DEGREES.len()).collect();
         if open.is_empty() {
             return goal(format!(
-                "polynomials of degree {} give {:.1} % of the examples' labels and outputs that are up to {:.1e} away; ask for less, or \
-                 train with polynomials",
+                "polynomials of degree {} give {:.1} % of the examples' labels and outputs that are up to {:.1e} \
+                 away; ask for less, or train the network with polynomials",
                 DEGREES[DEGREES.len() - 1],
                 100.0 * reached.same,
                 reached.largest

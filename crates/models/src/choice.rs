@@ -4,7 +4,7 @@ use crate::approximate::{Activation, Label, Ranges, compare};
 use crate::circuit::{Known, Program, output_bits, scales};
 use crate::error::{ModelError, goal};
 use crate::layout::{Layout, Order, period, price};
-use crate::model::{Examples, Goal, Prices, known};
+use crate::model::{Examples, Goal, known};
 use crate::network::Network;
 use crate::noise::{Errors, Gains, Map, Promise};
 use crate::placement::{Levels, Placement, Range, placed};
@@ -26,7 +26,7 @@ use sudare_rlwe as rlwe;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 use sudare_rlwe::simulated::{Ledger, Simulated};
-use sudare_rlwe::work::Work;
+use sudare_rlwe::work::{PERMUTED, Prices, Work};
 
 /// Examples whose labels are looked at with errors added, at most.
 const AGREEMENT: usize = 2048;
@@ -38,17 +38,12 @@ const WIDEST_PRIME: u32 = 60;
 const DIGIT_MARGIN: u32 = 4;
 /// Rings that are tried, as log2 of the degree.
 const RINGS: std::ops::RangeInclusive<u32> = 12..=17;
-/// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
-/// timed alone: measured.
-pub(crate) const FUSED: f64 = 0.1;
 /// A ciphertext for each number is an option where a batch fills a quarter of the slots.
 const EMPTY: usize = 4;
 /// A buffer that was freed is used again for up to half of its length ([`sudare_ring::buffer`]).
 pub(crate) const RECYCLED: u64 = 2;
 /// Words of tables for each coefficient of a limb: measured.
 const TABLE_WORDS: usize = 18;
-/// Two permutations of a limb, in passes.
-const PERMUTED: f64 = 1.5;
 /// A transform of complex numbers with what makes them of weights, in transforms of a limb.
 const EMBEDDING: f64 = 8.0;
 /// Passes over a limb before and after its transform, when a diagonal is encoded.
@@ -160,7 +155,8 @@ impl<'m> Making<'m> {
         let depth = self.depths().iter().map(|depth| depth + 1).sum::<usize>();
         goal(match nearest.is_finite() {
             true => format!(
-                "an error of {error:.1e} is not reached: {nearest:.1e} is the nearest; ask for that, or for lower degrees"
+                "an error of {error:.1e} is not reached, and {nearest:.1e} is the least that is; ask for that, or for \
+                 lower degrees"
             ),
             false => format!(
                 "its layers take {depth} levels, and no ring of a degree up to 2^{} holds them with or without refreshes; use lower degrees \
@@ -216,7 +212,7 @@ impl<'m> Making<'m> {
         };
         let product = |level: &usize| Work::tensor(literal, *level) + Work::relinearize_rescale(literal, *level);
         let all = relinearised.iter().map(product).fold(maps, |a, b| a + b);
-        (self.prices)(&(all.fused(FUSED) + moved), literal.log_n)
+        (self.prices)(&(all.fused() + moved), literal.log_n)
     }
 
     /// The cheapest levels with some parameters.
@@ -275,7 +271,7 @@ impl<'m> Making<'m> {
         let known = known(gains, &errors, &self.ranges.layers, errors.nearest());
         let program = self.program((layouts.clone(), known), &placement, (images, true));
         let work = program.simulated_apart(&params)?.work;
-        let placement = Placement { cost: (self.prices)(&work.fused(FUSED), params.literal().rlwe.log_n), ..placement };
+        let placement = Placement { cost: (self.prices)(&work.fused(), params.literal().rlwe.log_n), ..placement };
         Ok(Some(Way { set: None, params, layouts, orders, images, maps, placement, errors, apart: true }))
     }
 
@@ -413,7 +409,7 @@ impl<'m> Making<'m> {
     fn refresh_seconds(&self, literal: &BootstrapLiteral) -> Result<f64, ModelError> {
         let set = literal.build()?;
         let streamed = Work { operand_bytes: set.diagonal_bytes()? as f64, ..Work::default() };
-        Ok((self.prices)(&(set.cost(Kind::Real)?.fused(FUSED) + streamed), literal.params.rlwe.log_n))
+        Ok((self.prices)(&(set.cost(Kind::Real)?.fused() + streamed), literal.params.rlwe.log_n))
     }
 
     /// Keys and operations by a simulation, and the plan.
@@ -456,7 +452,7 @@ impl<'m> Making<'m> {
         };
         // Of a ciphertext for each number the simulation has them.
         let moved = if apart { Work::default() } else { maps_moved() };
-        let mut seconds = (self.prices)(&(ledger.work.fused(FUSED) + moved), log_n);
+        let mut seconds = (self.prices)(&(ledger.work.fused() + moved), log_n);
         let mut bootstrap = [0; 3];
         if let Some((_, literal)) = &set {
             seconds += refreshes as f64 * self.refresh_seconds(literal)?;
@@ -637,7 +633,7 @@ fn layouts(network: &Network, most: usize) -> Result<(Vec<Layout>, Vec<Order>, u
         let priced = some.map(|(order, to)| (price(&layer.sources, &layouts, &to), order, to));
         let Some((price, order, to)) = priced.min_by_key(|(price, _, to)| (*price, to.period())) else {
             return goal(format!(
-                "layer {} has {} numbers, and a ciphertext {most} slots; use smaller layers",
+                "layer {} has {} numbers, and a ciphertext has {most} slots; use smaller layers",
                 layer.name,
                 layer.bias.len()
             ));

@@ -159,7 +159,7 @@ impl Client {
                     return left(row, "over the bound on answers");
                 }
                 if z.im.abs() > figures.error {
-                    return left(row, "no real number");
+                    return left(row, "not a real number");
                 }
             }
             Ok(slots.into_iter().take(here).map(|z| z.re).collect::<Vec<_>>())

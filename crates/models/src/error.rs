@@ -36,7 +36,7 @@ impl fmt::Display for UnsupportedNodes {
 #[non_exhaustive]
 pub enum ModelError {
     /// Bytes that are no model, or over a limit.
-    #[error("not a model that can be read: {what}")]
+    #[error("the model cannot be read: {what}")]
     Format {
         /// What is wrong, and what to do.
         what: String,
@@ -51,7 +51,7 @@ pub enum ModelError {
         what: String,
     },
     /// Data of another shape.
-    #[error("{what}: {found} numbers, where {expected} belong to each example")]
+    #[error("{what}: {found} numbers were given, and each example has {expected}")]
     Shape {
         /// Of what.
         what: &'static str,
@@ -92,7 +92,8 @@ pub enum ModelError {
     },
     /// A score that no row gives.
     #[error(
-        "the scores of row {row} are over the bound of all that the forest gives: the answer was not computed as the plan says"
+        "the scores of row {row} are over the bound of all that the forest gives: the answer was not computed as the \
+         plan says; ask again, and check the server"
     )]
     Score {
         /// Which row.

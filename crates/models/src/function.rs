@@ -157,7 +157,10 @@ impl Function {
             return Ok((Polynomial::power(&coefficients, reach)?, 0.0));
         }
         if !(self.value(reach).is_finite() && self.value(-reach).is_finite()) {
-            return goal(format!("{} is not finite on [−{reach}, {reach}]", self.name()));
+            return goal(format!(
+                "{} is not finite on [−{reach}, {reach}]; scale the inputs, or take another function",
+                self.name()
+            ));
         }
         let polynomial = if self.has_kink() {
             weighted_squares(|u| self.value(u * reach), degree, reach)?

@@ -52,7 +52,7 @@ pub use function::Function;
 pub use keys::Keys;
 pub use layout::Order;
 pub use message::{Answer, Request};
-pub use model::{Goal, Model, Prices};
+pub use model::{Goal, Model};
 pub use network::{Dense, Layer, Network};
 pub use noise::Promise;
 pub use plan::{Figures, LayerPlan, Operations, Plan};

@@ -13,10 +13,7 @@ use crate::weights;
 use std::fmt;
 use std::sync::Arc;
 use sudare_he::circuits::bootstrapping::BootstrapSet;
-use sudare_rlwe::work::Work;
-
-/// Seconds that an amount of work takes on one thread of a machine, in a ring of degree 2^n.
-pub type Prices<'p> = &'p (dyn Fn(&Work, u32) -> f64 + Sync);
+use sudare_rlwe::work::Prices;
 
 /// What is wanted of a compiled model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,19 +61,19 @@ impl Goal {
     pub(crate) fn check(&self) -> Result<(), ModelError> {
         let good = |x: f64| x.is_finite() && x > 0.0;
         if !good(self.error) || self.approximation.is_some_and(|x| !good(x)) {
-            return goal("an error is a number above zero");
+            return goal("an error has to be a finite number above zero");
         }
         if !(0.0..=1.0).contains(&self.agreement) {
-            return goal("agreement is a share, from 0 to 1");
+            return goal(format!("agreement is a share from 0 to 1, not {}", self.agreement));
         }
         if !(self.margin.is_finite() && self.margin >= 1.0) {
-            return goal("a margin is at least 1");
+            return goal(format!("a margin is a finite number of at least 1, not {}", self.margin));
         }
         if self.degree.is_some_and(|d| !(1..=255).contains(&d)) {
-            return goal("degrees go from 1 to 255");
+            return goal("a degree is 1 to 255");
         }
         if !(1..=MAX_BATCH).contains(&self.batch) {
-            return goal("a batch has one example to 16,777,216");
+            return goal(format!("a batch has 1 to 16,777,216 examples, not {}", self.batch));
         }
         Ok(())
     }

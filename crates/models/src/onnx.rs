@@ -98,7 +98,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ModelError> {
     let (mut graph, mut opset, mut message) = (None, None, Message(bytes));
     while let Some((number, field)) = message.next()? {
         match number {
-            7 if graph.is_some() => return format("the file has two graphs"),
+            7 if graph.is_some() => return format("the file has two graphs; export it anew"),
             7 => graph = Some(read_graph(field.bytes()?)?),
             8 => {
                 let (domain, version) = read_opset(field.bytes()?)?;
@@ -118,7 +118,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Graph, ModelError> {
         Some(version) if OPSETS.contains(&version) => version,
         Some(version) => {
             return format(format!(
-                "operator set {version}, and those from {} to {} are read; export it with one of these",
+                "it uses operator set {version}, and those from {} to {} are read; export it with one of these",
                 OPSETS.start(),
                 OPSETS.end()
             ));
@@ -149,7 +149,7 @@ fn read_graph(bytes: &[u8]) -> Result<Graph, ModelError> {
         match number {
             1 => {
                 if graph.nodes.len() == MAX_NODES {
-                    return format(format!("more than {MAX_NODES} nodes"));
+                    return format(format!("it has more than {MAX_NODES} nodes; use a smaller network"));
                 }
                 graph.nodes.push(read_node(field.bytes()?)?);
             }
@@ -157,7 +157,9 @@ fn read_graph(bytes: &[u8]) -> Result<Graph, ModelError> {
                 let (name, tensor) = read_tensor(field.bytes()?)?;
                 all += tensor.data.len();
                 if all > MAX_CONSTANTS {
-                    return format(format!("more than {MAX_CONSTANTS} numbers in its constants"));
+                    return format(format!(
+                        "its constants have more than {MAX_CONSTANTS} numbers; use a smaller network"
+                    ));
                 }
                 graph.constants.insert(name, tensor);
             }
@@ -258,10 +260,8 @@ fn read_tensor(bytes: &[u8]) -> Result<(String, Tensor), ModelError> {
     };
     match data {
         Some(data) if data.len() == count => Ok((name, Tensor { shape, data })),
-        Some(data) => format(format!("constant {name} has {} numbers, and its shape {count}", data.len())),
-        None => {
-            format(format!("constant {name} is of type {kind}, which is no number that is read; export it in floats"))
-        }
+        Some(data) => format(format!("constant {name} has {} numbers, and its shape has {count}", data.len())),
+        None => format(format!("constant {name} is of type {kind}, which is not read; export it in floats")),
     }
 }
 

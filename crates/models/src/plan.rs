@@ -151,7 +151,9 @@ fn refresh(figures: &Figures) -> Result<Option<BootstrapLiteral>, ModelError> {
     };
     match literal.params == *own {
         true => Ok(Some(literal)),
-        false => format(format!("its parameters are not those of the bootstrapping set {set}; it is damaged")),
+        false => format(format!(
+            "the plan's parameters are not those of the bootstrapping set {set}, so it is damaged; copy it again"
+        )),
     }
 }
 
@@ -179,15 +181,15 @@ impl Plan {
     /// security.
     pub fn from_json(text: &str) -> Result<Self, ModelError> {
         if text.len() > MAX_TEXT {
-            return format("a plan of over 16 MiB");
+            return format("the plan has over 16 MiB; check that it is a plan");
         }
         let figures: Figures = match serde_json::from_str(text) {
             Ok(figures) => figures,
-            Err(e) => return format(format!("no plan of a model: {e}")),
+            Err(e) => return format(format!("it is not the plan of a model: {e}")),
         };
         let Figures { sudare_model, input, output, images, galois, relin, .. } = &figures;
         if *sudare_model != Figures::VERSION {
-            return format(format!("version {sudare_model} of plans is unknown here; use a newer release"));
+            return format(format!("the plan has the unknown version {sudare_model}; use a newer release of sudare"));
         }
         let refresh = refresh(&figures)?;
         let params = figures.params.build()?;
@@ -215,7 +217,7 @@ impl Plan {
             && (figures.factors.is_empty() || Some(figures.factors.len()) == count(input))
             && figures.factors.iter().chain(&numbers).all(|x| x.is_finite() && *x > 0.0);
         if !sound {
-            return format("the plan contradicts itself; it is damaged");
+            return format("the plan contradicts itself, so it is damaged; copy it again");
         }
         Ok(Self(Arc::new(Inner { figures, text: text.to_owned(), params, refresh })))
     }

@@ -22,14 +22,16 @@ impl<'a> Message<'a> {
                 self.0 = rest;
                 Ok(taken)
             }
-            None => format("a field is longer than what is left of the file; it is damaged or cut off"),
+            None => {
+                format("a field is longer than what is left of the file, so it is damaged or cut off; copy it again")
+            }
         }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], ModelError> {
         match self.take(N)?.try_into() {
             Ok(bytes) => Ok(bytes),
-            Err(_) => format("a field is cut off"),
+            Err(_) => format("a field is cut off; copy the file again"),
         }
     }
 
@@ -116,7 +118,9 @@ impl<'a> Field<'a> {
     /// The same of floating point numbers of `width` bytes each.
     pub fn floats(self, width: usize, to: &mut Vec<f64>) -> Result<(), ModelError> {
         match self {
-            Self::Bytes(packed) if !packed.len().is_multiple_of(width) => format("packed numbers are cut off"),
+            Self::Bytes(packed) if !packed.len().is_multiple_of(width) => {
+                format("a list of numbers is cut off; copy the file again")
+            }
             Self::Bytes(packed) => {
                 let mut rest = Message(packed);
                 while !rest.0.is_empty() {

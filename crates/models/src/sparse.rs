@@ -55,7 +55,7 @@ fn hash(entries: impl Iterator<Item = (u32, f64)>) -> u64 {
     entries.fold(0xcbf2_9ce4_8422_2325, |h, (offset, value)| step(step(h, u64::from(offset)), value.to_bits()))
 }
 
-const DAMAGED: &str = "a matrix of it is damaged";
+const DAMAGED: &str = "one of its matrices is damaged; copy it again";
 
 impl Sparse {
     pub(crate) fn empty(columns: usize) -> Self {

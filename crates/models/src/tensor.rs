@@ -30,7 +30,7 @@ impl Tensor {
     /// Its numbers as integers.
     pub fn integers(&self) -> Result<Vec<i64>, ModelError> {
         match self.data.iter().find(|x| x.fract() != 0.0 || !x.is_finite()) {
-            Some(_) => format("a shape or axis is no integer"),
+            Some(_) => format("a shape or axis is not an integer"),
             None => Ok(self.data.iter().map(|x| *x as i64).collect()),
         }
     }
@@ -87,7 +87,7 @@ impl Indices {
     pub fn reshaped(shape: Vec<usize>, count: usize) -> Result<Self, ModelError> {
         match elements(&shape) {
             Some(found) if found == count => Ok(Self { shape, from: (0..count).map(Some).collect() }),
-            _ => format(format!("{count} numbers do not have the shape {shape:?}")),
+            _ => format(format!("{count} numbers do not fit the shape {shape:?}")),
         }
     }
 
@@ -96,7 +96,7 @@ impl Indices {
         let ahead = shape.len().checked_sub(source.len());
         let fits = |ahead: usize| source.iter().zip(&shape[ahead..]).all(|(s, d)| s == d || *s == 1);
         let Some(ahead) = ahead.filter(|ahead| fits(*ahead)) else {
-            return format(format!("the shape {source:?} does not extend to {shape:?}"));
+            return format(format!("the shape {source:?} is not broadcast to {shape:?}"));
         };
         let own = source.to_vec();
         Self::new(shape, source, |at, to| {
@@ -130,6 +130,6 @@ pub(crate) fn axis_of(axis: i64, rank: usize) -> Result<usize, ModelError> {
     let counted = if axis < 0 { axis + rank as i64 } else { axis };
     match usize::try_from(counted) {
         Ok(counted) if counted < rank => Ok(counted),
-        _ => format(format!("axis {axis} of {rank}")),
+        _ => format(format!("there is no axis {axis} among {rank}")),
     }
 }

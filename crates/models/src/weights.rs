@@ -62,12 +62,14 @@ pub(crate) fn with_plan(plan: &Plan, weights: &[u8]) -> Result<Vec<u8>, ModelErr
 
 /// The plan's text and the weights of a file.
 pub(crate) fn split(bytes: &[u8]) -> Result<(&str, &[u8]), ModelError> {
-    let Some(rest) = bytes.strip_prefix(MAGIC) else { return format("it is no compiled model") };
+    let Some(rest) = bytes.strip_prefix(MAGIC) else {
+        return format("it is not a compiled model; name the file that was compiled");
+    };
     let mut rest = Reader(rest);
     let text = rest.block()?;
     match std::str::from_utf8(text) {
         Ok(text) => Ok((text, rest.0)),
-        Err(_) => format("its plan is no text"),
+        Err(_) => format("its plan is not text; copy it again"),
     }
 }
 
@@ -122,7 +124,7 @@ impl<'a> Reader<'a> {
                 self.0 = rest;
                 Ok(taken)
             }
-            None => format("it is cut off"),
+            None => format("it is cut off; copy it again"),
         }
     }
 
@@ -132,7 +134,7 @@ impl<'a> Reader<'a> {
         let length = chunks.iter().map(|c| u64::from_le_bytes(*c)).sum::<u64>();
         match usize::try_from(length) {
             Ok(length) => self.take(length),
-            Err(_) => format("it is cut off"),
+            Err(_) => format("it is cut off; copy it again"),
         }
     }
 
@@ -159,20 +161,22 @@ impl<'a> Reader<'a> {
 
 pub(crate) fn read(weights: &[u8]) -> Result<(Network, Vec<Option<Activation>>), ModelError> {
     let mut rest = Reader(weights);
-    let Ok(header) = serde_json::from_slice::<Header>(rest.block()?) else { return format("its header is damaged") };
+    let Ok(header) = serde_json::from_slice::<Header>(rest.block()?) else {
+        return format("its header is damaged; copy it again");
+    };
     let count = |shape: &[usize]| {
         let all = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
         all.filter(|all| (1..=MAX_ELEMENTS).contains(all))
     };
     let (Some(inputs), Some(outputs)) = (count(&header.input), count(&header.output)) else {
-        return format("its shapes are damaged");
+        return format("its shapes are damaged; copy it again");
     };
     if header.layers.is_empty() || header.layers.len() > MAX_LAYERS {
-        return format("its layers are damaged");
+        return format("its layers are damaged; copy it again");
     }
     let (mut sizes, mut layers, mut activations) = (vec![inputs], Vec::new(), Vec::new());
     for layer in header.layers {
-        let Some(rows) = count(&layer.shape) else { return format("its shapes are damaged") };
+        let Some(rows) = count(&layer.shape) else { return format("its shapes are damaged; copy it again") };
         let bias = rest.doubles(rows)?;
         let mut sources = Vec::new();
         for HeaderSource { from, stencils, values, masks } in layer.sources {
@@ -197,7 +201,7 @@ pub(crate) fn read(weights: &[u8]) -> Result<(Network, Vec<Option<Activation>>),
                     false => Polynomial::chebyshev(&coefficients, -reach, reach)?,
                 };
                 if polynomial.degree() == 0 || !(error.is_finite() && error >= 0.0) {
-                    return format("a polynomial of it is damaged");
+                    return format("one of its polynomials is damaged; copy it again");
                 }
                 let square = layer.function == Function::Power(2);
                 Some(Activation { reach, polynomial, error, square })
@@ -209,14 +213,14 @@ pub(crate) fn read(weights: &[u8]) -> Result<(Network, Vec<Option<Activation>>),
             || bias.iter().any(|b| !b.is_finite())
             || identity != activation.is_none()
         {
-            return format("a layer of it is damaged");
+            return format("one of its layers is damaged; copy it again");
         }
         sizes.push(bias.len());
         layers.push(Layer { name: layer.name, sources, bias, function: layer.function, shape: layer.shape });
         activations.push(activation);
     }
     if sizes.last() != Some(&outputs) || !rest.0.is_empty() {
-        return format("its shapes are damaged, or there is more after its end");
+        return format("its shapes are damaged, or there are bytes after its end; copy it again");
     }
     let network = Network { input: header.input, output: header.output, layers, dropped: header.dropped };
     Ok((network, activations))

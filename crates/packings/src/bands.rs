@@ -87,9 +87,10 @@ impl Bands {
                     })
                     .collect()
             }
-            Operand::Output => {
-                Err(PackingError::Method { method: self.name, reason: "results are not encoded".into() })
-            }
+            Operand::Output => Err(PackingError::Method {
+                method: self.name,
+                reason: "results are decrypted and not encoded; name the left or the right operand".into(),
+            }),
         }
     }
 

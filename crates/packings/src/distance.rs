@@ -151,7 +151,9 @@ impl EuclideanDistance {
         // Distances are four times as large as products.
         let bound = u128::from(layout.entries.max()).pow(2).saturating_mul(length as u128);
         if bound >> 124 != 0 {
-            let reason = format!("distances of {length} entries of {bits} bits may exceed 126 bits");
+            let reason = format!(
+                "distances of {length} entries of {bits} bits may exceed 126 bits; take fewer entries or fewer bits"
+            );
             return Err(PackingError::Method { method: EUCLID, reason });
         }
         Ok(Self { params: params.clone(), layout, result: Entries::digits(bits, radix, true)? })

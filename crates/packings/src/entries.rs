@@ -27,7 +27,7 @@ impl Entries {
     pub fn short(max: u64, signed: bool) -> Result<Self, PackingError> {
         match (1..1 << 62).contains(&max) {
             true => Ok(Self { max, radix: None, digits: 1, signed }),
-            false => Err(refused(format!("entries of up to {max}; they are from 1 up to below 2^62"))),
+            false => Err(refused(format!("the largest entry is 1 or more and below 2^62, not {max}"))),
         }
     }
 
@@ -40,7 +40,7 @@ impl Entries {
     pub fn digits(bits: u32, radix: u64, signed: bool) -> Result<Self, PackingError> {
         if !(1..=62).contains(&bits) || !(2..=1 << 32).contains(&radix) {
             return Err(refused(format!(
-                "{bits}-bit entries in base {radix}; 1 to 62 bits and bases 2 to 2^32 are possible"
+                "{bits}-bit entries in base {radix} are not possible; take 1 to 62 bits and a base from 2 to 2^32"
             )));
         }
         let (mut digits, mut power) = (1, u128::from(radix));

@@ -16,7 +16,7 @@ pub enum PackingError {
     #[error(transparent)]
     Expr(#[from] ExprError),
     /// Another number of ciphertexts or matrices than the packing takes.
-    #[error("{what}: {found} given where the packing takes {expected}")]
+    #[error("{what}: {found} were given, and the packing takes {expected}")]
     Count {
         /// The counted thing.
         what: &'static str,
@@ -34,7 +34,10 @@ pub enum PackingError {
         reason: String,
     },
     /// A packing for which the parameters are too small.
-    #[error("{packing}: the parameters have {what} = {available}, and this takes at least {needed}")]
+    #[error(
+        "{packing}: the parameters have {what} = {available}, and {needed} is the least that does; take larger \
+         parameters"
+    )]
     DoesNotFit {
         /// The packing.
         packing: &'static str,
@@ -46,7 +49,7 @@ pub enum PackingError {
         available: u64,
     },
     /// An integer that an entry of the packing cannot be.
-    #[error("element ({row}, {col}) is not in {low}..={high}; make the packing for larger entries")]
+    #[error("element ({row}, {col}) is not from {low} to {high}; make the packing for larger entries")]
     OutOfRange {
         /// Row of the first such element; 0 in a vector.
         row: usize,
@@ -58,7 +61,7 @@ pub enum PackingError {
         high: i128,
     },
     /// An integer with more bits than the packing takes.
-    #[error("an integer of {found} bits given where at most {most} fit")]
+    #[error("an integer has {found} bits, and at most {most} fit; make the packing for more bits")]
     TooManyBits {
         /// Bits found.
         found: u64,
@@ -66,7 +69,8 @@ pub enum PackingError {
         most: usize,
     },
     /// A matrix of another shape than the packing's.
-    #[error("{what} is {}×{}, and the packing is for {}×{}", found.0, found.1, expected.0, expected.1)]
+    #[error("{what} is {}×{}, and the packing is for {}×{}; make a \
+             packing for this shape", found.0, found.1, expected.0, expected.1)]
     PackedShape {
         /// The name of the matrix.
         what: &'static str,

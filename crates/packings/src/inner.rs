@@ -32,7 +32,7 @@ impl InnerProduct {
 
     pub(super) fn layout(length: usize, entries: Entries) -> Result<Layout, PackingError> {
         if entries.stride() != 1 {
-            let reason = "entries in digits; LargeInnerProduct packs those".into();
+            let reason = "it packs entries of one coefficient each; LargeInnerProduct packs entries in digits".into();
             return Err(PackingError::Method { method: NAME, reason });
         }
         Ok(Layout { rows: 1, length, cols: 1, entries })

@@ -49,7 +49,7 @@ pub struct LargeIntegers {
 /// Least N and t.
 fn least(bits: usize, terms: u64, factors: usize) -> Result<(u128, u128), PackingError> {
     if bits == 0 || terms == 0 || factors == 0 {
-        let reason = "integers have a bit or more, results a term and a factor or more".into();
+        let reason = "integers need at least one bit, and results at least one term and one factor".into();
         return Err(PackingError::Method { method: NAME, reason });
     }
     let bits = bits as u128;

@@ -40,14 +40,17 @@ impl Layout {
             false => Err(PackingError::DoesNotFit { packing, what, needed, available }),
         };
         if self.least_degree() == 0 {
-            let reason = "a product has rows, columns and terms".into();
+            let reason = "a product needs at least one row, one column and one term".into();
             return Err(PackingError::Method { method: packing, reason });
         }
         fits("N", self.least_degree(), params.degree() as u64)?;
         fits("t", self.entries.least_t(self.length), params.t())?;
         let max = u128::from(self.entries.max());
         if (max * max).checked_mul(self.length as u128).is_none_or(|x| x >> 126 != 0) {
-            let reason = format!("{} products of entries of up to {max} may exceed 126 bits", self.length);
+            let reason = format!(
+                "{} products of entries of up to {max} may exceed 126 bits; take smaller entries or fewer of them",
+                self.length
+            );
             return Err(PackingError::Method { method: packing, reason });
         }
         Ok(())
@@ -134,7 +137,9 @@ pub(super) fn require_shape(
 pub(super) fn require_single(method: &'static str, shape: Shape) -> Result<(), PackingError> {
     match shape.batch {
         1 => Ok(()),
-        batch => Err(PackingError::Method { method, reason: format!("one product at a time, not {batch}") }),
+        batch => {
+            Err(PackingError::Method { method, reason: format!("a packing holds one product at a time, not {batch}") })
+        }
     }
 }
 

@@ -52,8 +52,10 @@ pub struct PatternMatching {
 /// Layouts of a text and a pattern, and the least t.
 fn layouts(text: usize, pattern: usize, entries: Entries) -> Result<(Layout, Layout, u128), PackingError> {
     if entries.stride() != 1 || pattern == 0 || pattern > text {
-        let reason =
-            format!("a pattern of {pattern} in a text of {text}; it has 1 to as many entries, each in one coefficient");
+        let reason = format!(
+            "a pattern of {pattern} entries in a text of {text}: the pattern has at least one entry and no more than \
+             the text, and each entry takes one coefficient"
+        );
         return Err(PackingError::Method { method: NAME, reason });
     }
     let layout = |length| Layout { rows: 1, length, cols: 1, entries };

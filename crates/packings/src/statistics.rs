@@ -86,7 +86,9 @@ impl Statistics {
         let largest = u128::from(inner.layout.entries.max()).checked_mul(observations as u128);
         // n·Σxy and Σx·Σy are at most (n·max)²; their difference twice that.
         if largest.is_none_or(|x| x >> 62 != 0) {
-            let reason = format!("sums of {observations} integers of {bits} bits; they may have 62 bits together");
+            let reason = format!(
+                "sums of {observations} integers of {bits} bits can pass 62 bits; take fewer integers or fewer bits"
+            );
             return Err(PackingError::Method { method: "statistics", reason });
         }
         let ones = inner.encode(Operand::Right, &vec![1; observations])?;

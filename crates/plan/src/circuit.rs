@@ -159,7 +159,7 @@ impl Run {
 }
 
 fn out_of_levels() -> MatrixError {
-    MatrixError::NoPlan { reason: "a value falls under the levels at which it can be refreshed".into() }
+    MatrixError::NoPlan { reason: "a value falls below the levels at which it can be refreshed; plan again".into() }
 }
 
 /// A node of a circuit for placing refreshes: what it costs, and the level and scale that it leaves, for operands at some
@@ -228,7 +228,7 @@ impl CircuitFigures {
     pub(super) fn new(goal: &Goal, spec: &CircuitSpec) -> Result<Self, MatrixError> {
         let (expr, tile, literal) = (&goal.expression, spec.tile, &spec.params);
         if !TILES.contains(&tile) {
-            return Err(MatrixError::NoPlan { reason: format!("tiles of side {tile} are not used") });
+            return Err(MatrixError::NoPlan { reason: format!("tiles of side {tile} are not used; plan again") });
         }
         let (refresh, after) = match &spec.refresh {
             Some(written) => (Some(refreshing(goal, tile, written, literal)?), written.after.clone()),

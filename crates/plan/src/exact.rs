@@ -2,7 +2,7 @@
 
 use super::Goal;
 use super::program::{NodeSize, ProgramFigures, Refreshes};
-use super::refresh::{FUSED, RefreshWork};
+use super::refresh::RefreshWork;
 use sudare_exact::Packing;
 use sudare_exact::refresh::RefreshSet;
 use sudare_expr::Expr;
@@ -16,7 +16,9 @@ impl Goal {
     pub(super) fn check_exact(&self) -> Result<(), MatrixError> {
         if self.error != 0.0 || self.release.is_some() != self.sharing.is_some() {
             let reason =
-                "an exact result has no error, and a release where several parties hold the key; leave them out".into();
+                "an exact result takes no error, and a release where several parties hold the key and nowhere else; \
+                 leave them out"
+                    .into();
             return Err(MatrixError::NoPlan { reason });
         }
         Ok(())
@@ -30,7 +32,7 @@ impl Goal {
     pub(crate) fn exact(&self) -> Result<Request, MatrixError> {
         if let Some(modulus) = self.modulus {
             let reason = format!(
-                "results modulo {modulus} are those of sets that refresh; say bootstrap=\"auto\", or leave the modulus out"
+                "only sets that refresh give results modulo {modulus}; say bootstrap=\"auto\", or leave the modulus out"
             );
             return Err(MatrixError::NoPlan { reason });
         }
@@ -46,7 +48,7 @@ impl Goal {
         match self.sharing {
             None => Ok(()),
             Some(_) => {
-                let reason = "keys that several parties hold refresh nothing; leave bootstrap out".into();
+                let reason = "a key that several parties hold cannot refresh; leave bootstrap out".into();
                 Err(MatrixError::NoPlan { reason })
             }
         }
@@ -138,7 +140,7 @@ impl ProgramFigures for ExactPlan {
 
 /// Work of the refreshes of a ciphertext of integers, which are done one by one.
 fn refresh_work(plan: &ArraysPlan) -> RefreshWork {
-    RefreshWork::single(plan.refresh_work().fused(FUSED))
+    RefreshWork::single(plan.refresh_work().fused())
 }
 
 impl ProgramFigures for ArraysPlan {

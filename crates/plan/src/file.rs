@@ -94,7 +94,10 @@ impl Plan {
     /// the goal, with its name.
     pub fn from_json(text: &str) -> Result<Self, MatrixError> {
         if text.len() > MAX_PLAN_BYTES {
-            return Err(fail(format!("{} bytes are too many; a plan has at most {MAX_PLAN_BYTES}", text.len())));
+            return Err(fail(format!(
+                "it has {} bytes, and a plan has at most {MAX_PLAN_BYTES}; check that it is a plan",
+                text.len()
+            )));
         }
         /// What every version has.
         #[derive(Deserialize)]
@@ -106,7 +109,9 @@ impl Plan {
         }
         let version = serde_json::from_str::<Version>(text).map_err(fail)?.version;
         if version != PLAN_VERSION {
-            return Err(fail(format!("its version is {version} and this is for version {PLAN_VERSION}; plan again")));
+            return Err(fail(format!(
+                "its version is {version}, and this release reads version {PLAN_VERSION}; plan again"
+            )));
         }
         let file: File = serde_json::from_str(text).map_err(fail)?;
         check_claim("goal.security", file.goal.security)?;
@@ -115,12 +120,12 @@ impl Plan {
             other => fail(other),
         })?;
         if plan.hash().hex() != file.hash {
-            return Err(fail("it was changed since it was made, or made by another version; plan again"));
+            return Err(fail("it was changed since it was made, or made by another release; plan again"));
         }
         // What carries no weight is taken as it stands, within reason.
         let seconds = if file.summary.seconds.is_finite() { file.summary.seconds.max(0.0) } else { 0.0 };
         if !file.considered.iter().all(Considered::plausible) || file.considered.len() > planner::MAX_CONSIDERED {
-            return Err(field("considered", "no list of methods and prices", "one that a planner wrote"));
+            return Err(field("considered", "not a list of methods and prices", "one that a planner wrote"));
         }
         Ok(plan.with_estimates(seconds, file.considered))
     }

@@ -116,16 +116,19 @@ impl Goal {
         let refuse = |reason: String| Err(MatrixError::NoPlan { reason });
         self.check_sharing()?;
         if !(1..=MAX_BATCH).contains(&self.batch) {
-            return refuse(format!("a batch has 1 to {MAX_BATCH} members"));
+            return refuse(format!("a batch has 1 to {MAX_BATCH} members, not {}", self.batch));
         }
         if self.expression.is_exact() {
             return self.check_exact();
         }
         if let Some(modulus) = self.modulus {
-            return refuse(format!("integers are computed modulo {modulus}; describe the inputs with dtype=int"));
+            return refuse(format!(
+                "only integers are computed modulo {modulus}; describe the inputs with dtype=int, or leave the \
+                 modulus out"
+            ));
         }
         if !(self.error.is_finite() && self.error > 0.0) {
-            return refuse(format!("the wanted error is {}, and it has to be above zero", self.error));
+            return refuse(format!("the wanted error is {}, and it has to be a finite number above zero", self.error));
         }
         for of in self.expression.approximations() {
             let (bound, reach) = (self.expression.info(of.variable).max_abs, of.low.abs().max(of.high.abs()));
@@ -134,10 +137,10 @@ impl Goal {
             }
         }
         if self.release.is_some() && !self.expression.has_one_result() {
-            return refuse("a release shows one result; take a plan for each".into());
+            return refuse("a release shows one result; make a plan for each".into());
         }
         if self.expression.as_moments().is_some() && self.batch != 1 {
-            return refuse("statistics are those of one table at a time".into());
+            return refuse("statistics are computed of one table at a time; leave the batch out".into());
         }
         if self.release.is_some() && self.values() > MAX_RELEASED_VALUES {
             return refuse(format!(

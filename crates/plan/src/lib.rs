@@ -181,7 +181,7 @@ impl Plan {
     pub fn exact(&self) -> Result<&dyn IntegerEngine, MatrixError> {
         self.engine().integers().ok_or_else(|| MatrixError::NotPlanned {
             operation: "a computation with integers",
-            planned: "the plan computes with real numbers; describe its inputs as integers".into(),
+            planned: "the plan computes with real numbers; plan with inputs of integers (dtype=int)".into(),
         })
     }
 
@@ -199,7 +199,8 @@ impl Plan {
             Engine::Ckks(engine) => Ok(&**engine),
             Engine::Exact(_) | Engine::Arrays(_) => Err(MatrixError::NotPlanned {
                 operation: "a computation with real numbers",
-                planned: "the plan computes with integers, exactly".into(),
+                planned: "the plan computes exactly with integers; plan with inputs of real numbers (dtype=float)"
+                    .into(),
             }),
         }
     }

@@ -86,7 +86,8 @@ impl Planner {
         if needed > self.memory {
             let (needed, limit) = (bytes(needed), bytes(self.memory));
             let reason = format!(
-                "the statistics take {needed} of memory, and the limit is {limit}; raise the limit or take a table of fewer rows or columns"
+                "the statistics take {needed} of memory, and the limit is {limit}; raise the limit, or take a table \
+                 of fewer rows or columns"
             );
             return Err(MatrixError::NoPlan { reason });
         }
@@ -264,7 +265,7 @@ impl Planner {
     fn too_exact(&self, goal: &Goal) -> Result<String, MatrixError> {
         if goal.expression.is_exact() {
             return Ok(format!(
-                "no ring of degree up to 32768 holds {} exactly; state tighter bounds",
+                "no ring of degree up to 32768 holds {} exactly; declare smaller bounds",
                 goal.expression
             ));
         }

@@ -88,14 +88,16 @@ impl ProductFigures {
     pub(super) fn new(goal: &Goal, spec: &ProductSpec) -> Result<Self, MatrixError> {
         let expr = &goal.expression;
         let Some(Asked { product, shapes: [l, r], max_abs }) = Asked::new(expr) else {
-            return Err(MatrixError::NoPlan { reason: format!("{expr} is not one product of inputs") });
+            return Err(MatrixError::NoPlan { reason: format!("{expr} is not one product of inputs; plan again") });
         };
         let s = spec.shape;
         if (l.0, l.1, r.0, r.1, goal.batch) != (s.m, s.k, s.k, s.n, s.batch) {
-            return Err(MatrixError::NoPlan { reason: format!("the program's shapes are not those of {expr}") });
+            return Err(MatrixError::NoPlan {
+                reason: format!("the program's shapes are not those of {expr}; plan again"),
+            });
         }
         if !product.addends.is_empty() && !spec.method.adds() {
-            let reason = format!("method {} adds nothing to its products", spec.plan()?.name());
+            let reason = format!("method {} adds nothing to its products; plan again", spec.plan()?.name());
             return Err(MatrixError::NoPlan { reason });
         }
         let plan = spec.plan()?;
@@ -347,7 +349,7 @@ impl CkksEngine for ProductEngine {
             });
         }
         match out.is_empty() {
-            true => Err(MatrixError::NoPlan { reason: format!("node {node} is no input") }),
+            true => Err(MatrixError::NoPlan { reason: format!("node {node} is not an input") }),
             false => Ok(out),
         }
     }
@@ -362,7 +364,9 @@ impl CkksEngine for ProductEngine {
             }
             None => Err(MatrixError::NotPlanned {
                 operation: "decryption of an operand",
-                planned: "the result is decrypted; an operand is encrypted in a form of its own".into(),
+                planned: "an operand is encrypted in a form of its own, and only the result is decrypted; keep the \
+                          matrix that you encrypt"
+                    .into(),
             }),
         }
     }

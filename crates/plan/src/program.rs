@@ -357,7 +357,8 @@ impl Program {
             Self::Table { .. } => "statistics of a table",
         };
         let planned = format!(
-            "this plan computes {what}, and a device computes products and expressions of real matrices; work on the processor"
+            "this plan computes {what}, and a GPU computes products and expressions of real matrices; work on the \
+             processor"
         );
         Err(MatrixError::NotPlanned { operation: "computing on a device", planned })
     }

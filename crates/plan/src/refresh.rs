@@ -27,9 +27,6 @@ const MOST_PATHS: usize = 256;
 const DRIFT: f64 = 1.0 + 1.0 / 64.0;
 /// Largest error of a refresh, in deviations: that of the modular reduction is no Gaussian one.
 const LARGEST: f64 = 2.0;
-/// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
-/// timed alone: measured.
-pub(super) const FUSED: f64 = 0.1;
 
 /// Which values of a circuit are refreshed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,7 +76,7 @@ struct Figures {
 impl Figures {
     fn new(literal: &BootstrapLiteral) -> Result<Self, MatrixError> {
         let (params, variance) = (literal.build()?, literal.predicted_noise(2.0)?.total());
-        let cost = |kind: Kind| Ok::<_, MatrixError>(params.cost(kind)?.fused(FUSED));
+        let cost = |kind: Kind| Ok::<_, MatrixError>(params.cost(kind)?.fused());
         let work = RefreshWork { alone: cost(Kind::Real)?, pair: Some(cost(Kind::Pair)?) };
         let memory = [params.key_bytes()?, params.diagonal_bytes()?, params.working_bytes(1)?];
         Ok(Self { levels: literal.levels()?, variance, work, memory })
@@ -112,7 +109,10 @@ impl Refresh {
             _ => set.literal(),
         };
         if literal.log_slots + 1 < literal.params.log_n || literal.params.security < security {
-            let reason = format!("bootstrapping set {set} has not all slots, or less security than is asked for");
+            let reason = format!(
+                "bootstrapping set {set} does not fill all slots, or has less security than is asked for; take \
+                 another set"
+            );
             return Err(MatrixError::NoPlan { reason });
         }
         // What a set takes is worked out once in a process.
@@ -194,7 +194,9 @@ impl Refresh {
     /// The level and scale of a refreshed value, which was computed at others.
     fn renewed(&self, (level, scale): (usize, f64), max_abs: f64) -> Result<(usize, f64), MatrixError> {
         if level < self.floor() || !self.fits(scale, max_abs) && level <= self.floor() {
-            return Err(MatrixError::NoPlan { reason: "a value is too large to be refreshed at its level".into() });
+            return Err(MatrixError::NoPlan {
+                reason: "a value is too large to be refreshed at its level; declare smaller bounds".into(),
+            });
         }
         Ok((self.top(), self.target(max_abs)))
     }

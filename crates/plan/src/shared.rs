@@ -43,13 +43,13 @@ impl Goal {
         }
         if self.expression.as_moments().is_some() {
             let reason =
-                "keys that several parties hold are for plans of matrices; compute a table's statistics from sums";
+                "a key that several parties hold is for plans of matrices; compute a table's statistics from sums";
             return refuse(reason.into());
         }
         match self.release {
             Some(_) => Ok(()),
             None => {
-                refuse("several parties decrypt for each other, which is a release: say how many there will be".into())
+                refuse("what several parties decrypt is released to them: say how many releases there will be".into())
             }
         }
     }

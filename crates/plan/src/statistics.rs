@@ -43,7 +43,9 @@ impl TableEngine {
     /// Works the parameters out again and refuses others.
     pub(super) fn new(goal: &Goal, spec: &TableSpec) -> Result<Self, MatrixError> {
         let Some(table) = goal.expression.as_moments() else {
-            return Err(MatrixError::NoPlan { reason: format!("{} is no table's statistics", goal.expression) });
+            return Err(MatrixError::NoPlan {
+                reason: format!("{} does not compute the statistics of a table; plan again", goal.expression),
+            });
         };
         let expected = TableSpec::new(goal).params;
         check_params(&spec.params, &expected)?;
@@ -149,7 +151,7 @@ impl CkksEngine for TableEngine {
         if node != goal.expression.output() {
             return Err(MatrixError::NotPlanned {
                 operation: "decryption of the table",
-                planned: "its means and covariances are decrypted".into(),
+                planned: "only its means and covariances are decrypted; keep the table that you encrypt".into(),
             });
         }
         let encoder = Encoder::new(&self.params);
@@ -174,7 +176,7 @@ impl CkksEngine for TableEngine {
     ) -> Result<Vec<Ciphertext>, MatrixError> {
         match operands {
             &[table] => Ok(self.statistics.compute(evaluator, table.into())?),
-            _ => Err(MatrixError::NoPlan { reason: format!("node {node} is no table's statistics") }),
+            _ => Err(MatrixError::NoPlan { reason: format!("node {node} does not compute the statistics of a table") }),
         }
     }
 }

@@ -49,7 +49,9 @@ pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
         #[cfg(feature = "emulate")]
         (EMULATOR, _) => Device::emulator(sudare_cuda::Trial::default(), ROOM),
         _ => {
-            let text = format!("there is no device {name:?}: \"cpu\", \"cuda\" or \"cuda:1\"; see sudare.devices()");
+            let text = format!(
+                "there is no device {name:?}; take \"cpu\", \"cuda\" or \"cuda:1\", or one of sudare.devices()"
+            );
             return Err(Refusal::Refused(ErrorKind::Input, text));
         }
     };

@@ -2,6 +2,7 @@
 
 use crate::error::{Refusal, Result};
 use crate::files::{read_key, write_key};
+use crate::plan::cache_folder;
 use crate::work::{Workers, bytes, long, with_progress};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_search::{self as search, Gap, Goal, Keys, Mode, Payload, SearchError};
+use sudare_session::machine;
 
 /// Vectors, row by row.
 pub fn floats(vectors: &PyReadonlyArray2<'_, f32>) -> Vec<f32> {
@@ -67,14 +69,16 @@ impl Index {
         self.0.to_string()
     }
 
-    /// What it takes and promises, for seconds of a transform.
-    fn explain(&self, transform: f64) -> String {
-        self.0.explain(transform)
+    /// What it takes and promises, at this machine's prices.
+    fn explain(&self) -> String {
+        let cost = machine::stored(cache_folder().as_deref());
+        self.0.explain(&|work, log_n| cost.price(work, log_n, 1))
     }
 
-    /// Seconds of a count on one thread.
-    fn seconds(&self, transform: f64) -> f64 {
-        self.0.seconds(transform)
+    /// Seconds of a count on one thread, at this machine's prices.
+    fn seconds(&self) -> f64 {
+        let cost = machine::stored(cache_folder().as_deref());
+        self.0.seconds(&|work, log_n| cost.price(work, log_n, 1))
     }
 
     /// How the table is encrypted.
@@ -317,7 +321,13 @@ impl IndexServer {
         long(py, || {
             let here = search::Manifest::load(&path)?;
             let Some(copy) = copy else { return Ok((0, here.segments.len())) };
-            let no_list = |_| Refusal::Refused(ErrorKind::Format, "the server's list of segments is none".into());
+            let no_list = |_| {
+                Refusal::Refused(
+                    ErrorKind::Format,
+                    "the server's list of segments cannot be read; check that it is a sudare server of this release"
+                        .into(),
+                )
+            };
             let lacking = here.lacking(&serde_json::from_str(copy).map_err(no_list)?)?;
             Ok((lacking.start, lacking.end))
         })

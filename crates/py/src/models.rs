@@ -109,7 +109,8 @@ impl Model {
         let inputs = examples.as_array().ncols();
         let examples = rows(&examples);
         let dense = |(name, weights, bias, function): Layer<'_>| {
-            let what = |e: serde_json::Error| ModelError::Goal { what: format!("{function}: {e}") };
+            let what =
+                |e: serde_json::Error| ModelError::Goal { what: format!("the function {function} is not known: {e}") };
             let function: Function = serde_json::from_str(&function).map_err(what)?;
             Ok(Dense { name, weights: rows(&weights), bias, function })
         };

@@ -115,7 +115,7 @@ impl Member {
     fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut parties::Member) -> Result<T> + Send) -> Result<T> {
         long(py, || {
             let mut own = self.0.lock().map_err(|_| {
-                Refusal::Refused(ErrorKind::Internal, "a step of this party failed before; open it anew".into())
+                Refusal::Refused(ErrorKind::Internal, "a step of this party failed before; open the party anew".into())
             })?;
             work(&mut own)
         })

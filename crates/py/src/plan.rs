@@ -24,7 +24,7 @@ pub fn cache_folder() -> Option<PathBuf> {
 /// A number of bits as a level of security.
 pub fn security(bits: u32) -> Result<Security> {
     Security::from_bits(bits).ok_or_else(|| {
-        Refusal::from(MatrixError::NoPlan { reason: format!("{bits} is not 128, 192 or 256 bits of security") })
+        Refusal::from(MatrixError::NoPlan { reason: format!("security is 128, 192 or 256 bits, not {bits}") })
     })
 }
 

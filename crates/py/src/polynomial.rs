@@ -26,7 +26,13 @@ impl<'py> Target<'py> {
         let Ok(name) = function.extract::<String>() else { return Ok(Self::Given(function.clone())) };
         match Function::named(&name) {
             Some(known) => Ok(Self::Known(known)),
-            None => Err(HeError::Approximation { reason: format!("no function is known as {name:?}") }.into()),
+            None => Err(HeError::Approximation {
+                reason: format!(
+                    "there is no known function {name:?}; there are exp, sigmoid, tanh, sqrt, reciprocal, log, sin, \
+                     cos, absolute, sign and step"
+                ),
+            }
+            .into()),
         }
     }
 }

@@ -109,7 +109,8 @@ impl Remote {
     fn model_plan(&self, py: Python<'_>, model: String) -> Result<String> {
         let remote = self.0.clone();
         let found = away(py, None, refused, move |_| remote.model_plan(&model))?;
-        String::from_utf8(found).map_err(|_| refused(RemoteError::Answer("a model's plan that is no text".into())))
+        String::from_utf8(found)
+            .map_err(|_| refused(RemoteError::Answer("it sends a model's plan that is not text".into())))
     }
 
     /// The names of the tenant's tables.
@@ -186,7 +187,7 @@ impl Remote {
         take: fn(&sudare_serve::Remote, Digest, u64) -> std::result::Result<T, RemoteError>,
     ) -> Result<T> {
         let request = serde_json::from_str(request)
-            .map_err(|e| Refusal::Refused(ErrorKind::Input, format!("this is no request: {}", told(e))))?;
+            .map_err(|e| Refusal::Refused(ErrorKind::Input, format!("this is not a request: {}", told(e))))?;
         let mut patience = self.0.patience();
         if progress.is_some() {
             // Short waits where somebody looks.

@@ -182,7 +182,7 @@ impl SmallServer {
 
     /// The gate g of two bits: bit 2a + b of the number says g(a, b).
     fn gate(&self, py: Python<'_>, number: u8, left: &SmallArray, right: &SmallArray) -> Result<SmallArray> {
-        let none = || MatrixError::NoPlan { reason: format!("gate {number}; they are 0 to 15") };
+        let none = || MatrixError::NoPlan { reason: format!("the number of a gate is 0 to 15, not {number}") };
         let gate = Gate::new(number).ok_or_else(none)?;
         long(py, || Ok(SmallArray(self.0.gate(gate, &left.0, &right.0)?)))
     }

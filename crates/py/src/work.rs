@@ -82,7 +82,8 @@ pub fn away<T: Send + 'static, E: Send + 'static>(
             Ok(found) => return looked.and_then(|()| found.map_err(&refused)),
             Err(RecvTimeoutError::Timeout) => looked?,
             Err(RecvTimeoutError::Disconnected) => {
-                let words = "the thread that asked a remote server ended without an answer";
+                let words = "the thread that asked a remote server ended without an answer: an error in Sudare; \
+                             please report it";
                 return Err(Refusal::Refused(ErrorKind::Internal, words.into()));
             }
         }

@@ -1,8 +1,8 @@
 //! Cache-line-aligned word buffers, recycled.
 //!
 //! A polynomial is often larger than the allocator's mapping threshold; fresh pages cost as much as the arithmetic
-//! on them. Each thread keeps freed small buffers for reuse, by their length; large ones go to a store that all threads
-//! share, which gives longer ones too: a ciphertext's polynomials lose a limb with each level.
+//! on them. Each thread keeps freed small buffers for reuse, by their length. Those from a MiB on go to a store that all
+//! threads share, which gives longer ones too: a ciphertext's polynomials lose a limb with each level.
 
 use crate::memo::PerProcess;
 use crate::wipe::wipe;
@@ -21,6 +21,9 @@ struct Line([u64; 8]);
 /// Most bytes of freed small buffers that one thread keeps. Fresh pages cost several times what the arithmetic on
 /// them does.
 pub const KEEP_BYTES: usize = 256 << 20;
+/// Buffers from this size on are shared by all threads: polynomials of whole ciphertexts, of which hundreds may be in use
+/// (an expansion), by any thread.
+const SHARED_FROM: usize = 1 << 20;
 /// Most bytes of freed large buffers that all threads keep together: what a bootstrap at N = 2^16 works in.
 pub const KEEP_LARGE_BYTES: usize = 2 << 30;
 /// A large buffer may be longer than what was asked for by this factor.
@@ -110,7 +113,7 @@ impl Buffer {
     /// `len` words of unspecified (but initialised) content.
     pub fn dirty(len: usize) -> Self {
         let bytes = Pages::bytes_of(len);
-        let reused = match bytes >= PAGES_FROM {
+        let reused = match bytes >= SHARED_FROM {
             true => large().take_longer(bytes),
             false => FREE.try_with(|free| free.borrow_mut().take(bytes)).ok().flatten(),
         };
@@ -170,7 +173,7 @@ impl Drop for Buffer {
         let pages = std::mem::replace(&mut self.pages, Pages::zeroed(0));
         let bytes = pages.bytes();
         let [small, most] = KEEP.each_ref().map(|limit| limit.load(Ordering::Relaxed));
-        if bytes >= PAGES_FROM {
+        if bytes >= SHARED_FROM {
             let left = {
                 let mut large = large();
                 large.keep(pages);
@@ -279,7 +282,7 @@ mod tests {
     fn no_more_is_kept_than_stated() {
         // A thread of its own.
         let kept = std::thread::spawn(|| {
-            let small = PAGES_FROM / 8 / 2;
+            let small = SHARED_FROM / 8 / 2;
             let count = KEEP_BYTES / 8 / small;
             let buffers: Vec<Buffer> = (0..count + 2).map(|_| Buffer::dirty(small)).collect();
             drop(buffers);

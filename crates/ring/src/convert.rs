@@ -36,6 +36,9 @@ pub struct BasisConverter {
 
 impl BasisConverter {
     /// Prepares the conversion from `from` to `to`.
+    ///
+    /// # Panics
+    /// Never: the primes of a basis are distinct.
     pub fn new(from: &RnsBasis, to: &RnsBasis) -> Self {
         let others = |i: usize| from.primes().enumerate().filter(move |(t, _)| *t != i).map(|(_, q)| q);
         let hat_inv = from
@@ -98,6 +101,9 @@ impl BasisConverter {
 
     /// First half of a conversion: turns the residues (coefficient form, limb after limb modulo
     /// the source primes) into the `y_i` where they stand, and finds `v` when `centered`.
+    ///
+    /// # Panics
+    /// If `rows` has not N words for each source prime.
     pub fn prepare<'a>(&self, rows: &'a mut [u64], centered: bool) -> Prepared<'a> {
         let n = self.from.degree();
         assert_eq!(rows.len(), n * self.from.len(), "residues of another basis");

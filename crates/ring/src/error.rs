@@ -21,13 +21,13 @@ pub fn told(text: impl ToString) -> String {
 #[non_exhaustive]
 pub enum RingError {
     /// A modulus outside what the kernels serve.
-    #[error("modulus {value} is not an odd number in 3..2^61")]
+    #[error("modulus {value} is not an odd number from 3 to 2^61")]
     ModulusRange {
         /// The refused modulus.
         value: u64,
     },
     /// A ring degree outside what the transforms serve.
-    #[error("ring degree {degree} is not a power of two in 2^9..=2^17")]
+    #[error("ring degree {degree} is not a power of two from 2^9 to 2^17")]
     Degree {
         /// The refused degree.
         degree: usize,
@@ -53,7 +53,7 @@ pub enum RingError {
         order: u64,
     },
     /// Two limbs of a basis with one modulus.
-    #[error("modulus {value} appears twice in one basis")]
+    #[error("modulus {value} appears twice in one basis; take another prime")]
     RepeatedModulus {
         /// The repeated modulus.
         value: u64,
@@ -68,7 +68,7 @@ pub enum RingError {
         value: u64,
     },
     /// Moduli that share a factor where an inverse is needed.
-    #[error("{value} has no inverse modulo {modulus}: moduli of one set may not share a factor")]
+    #[error("{value} has no inverse modulo {modulus}; take moduli that share no factor")]
     NotCoprime {
         /// What has no inverse.
         value: u64,
@@ -84,7 +84,10 @@ pub enum RingError {
         order: u64,
     },
     /// A kernel family that this machine or this modulus cannot use.
-    #[error("kernel family {family} cannot serve the {bits}-bit modulus on this machine")]
+    #[error(
+        "kernel family {family} cannot serve the {bits}-bit modulus on this machine; take a smaller modulus or \
+         another family"
+    )]
     KernelUnavailable {
         /// Name of the family asked for.
         family: &'static str,
@@ -100,7 +103,7 @@ pub enum RingError {
         available: Vec<&'static str>,
     },
     /// A word that names no kernel family.
-    #[error("\"{value}\" is no kernel family; they are {}", crate::kernel::NAMES.join(", "))]
+    #[error("\"{value}\" is not a kernel family; they are {}", crate::kernel::NAMES.join(", "))]
     KernelName {
         /// The word found.
         value: String,
@@ -122,7 +125,7 @@ pub enum RingError {
         found: usize,
     },
     /// Raw data with a coefficient that is not below its modulus.
-    #[error("coefficient {index} of limb {limb} is not below its modulus")]
+    #[error("coefficient {index} of limb {limb} is not below its modulus; reduce it first")]
     Coefficient {
         /// Limb of the offending coefficient.
         limb: usize,
@@ -130,13 +133,14 @@ pub enum RingError {
         index: usize,
     },
     /// A standard deviation outside what a Gaussian sampler serves.
-    #[error("standard deviation {} is served neither by a table (0.5 to 64) nor by convolution (20 to 2^100)", f64::from_bits(*bits))]
+    #[error("standard deviation {} is out of range: a sampler with a table takes 0.5 to 64, one by convolution 20 to \
+             2^100", f64::from_bits(*bits))]
     Sigma {
         /// The refused deviation, as the bits of an `f64`.
         bits: u64,
     },
     /// More non-zero coefficients than there are coefficients.
-    #[error("{length} coefficients cannot have {weight} that are not zero")]
+    #[error("{length} coefficients cannot have {weight} that are not zero; take a weight from 1 to {length}")]
     HammingWeight {
         /// Non-zero coefficients wanted.
         weight: usize,
@@ -144,7 +148,10 @@ pub enum RingError {
         length: usize,
     },
     /// The operating system gave no randomness.
-    #[error("the operating system gave no randomness")]
+    #[error(
+        "the operating system gave no randomness, and nothing is encrypted without it; check that this process may \
+         use getrandom or /dev/urandom"
+    )]
     Entropy,
 }
 

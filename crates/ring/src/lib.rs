@@ -1,6 +1,7 @@
 //! Rings Z_q\[X\]/(X^N + 1) in residue number systems: the arithmetic under every scheme of
 //! Sudare. Knows no keys and no schemes.
 #![deny(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod automorphism;
 pub mod basis;

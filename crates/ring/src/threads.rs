@@ -221,6 +221,9 @@ pub fn map_alone<T: Send>(jobs: usize, work: impl Fn(usize) -> T + Sync + Send) 
 }
 
 /// `work(i, job)` for each of some jobs, which it uses up, in order, in parallel inside a pool.
+///
+/// # Panics
+/// Where `work` panics; never of itself, for each job is taken once.
 pub fn map_into<J: Send, T: Send>(jobs: Vec<J>, work: impl Fn(usize, J) -> T + Sync + Send) -> Vec<T> {
     let count = jobs.len();
     let jobs: Vec<Mutex<Option<J>>> = jobs.into_iter().map(|job| Mutex::new(Some(job))).collect();

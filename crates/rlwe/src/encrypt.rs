@@ -120,7 +120,9 @@ impl<'a> Encryptor<'a> {
         let basis = message.basis().clone();
         let level = basis.len().wrapping_sub(1);
         if level > params.max_level() || basis != *params.q_at(level) {
-            return Err(RlweError::Parameters { reason: "a message is over the primes of a level".into() });
+            return Err(RlweError::Parameters {
+                reason: "the polynomial of a message has to be over the primes of a level".into(),
+            });
         }
         let seeds = self.entropy.object(ENCRYPTION)?;
         let (parts, seed) = match self.key {

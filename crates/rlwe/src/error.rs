@@ -12,7 +12,7 @@ pub enum RlweError {
     #[error(transparent)]
     Ring(#[from] RingError),
     /// A parameter literal that makes no sense, or an object that its parameters cannot have.
-    #[error("parameters: {reason}")]
+    #[error("{reason}")]
     Parameters {
         /// What is wrong, and what would be right.
         reason: String,
@@ -35,7 +35,9 @@ pub enum RlweError {
         weight: Option<u32>,
     },
     /// Objects of different parameter sets.
-    #[error("{what} belongs to parameters {found}, not to {expected}")]
+    #[error(
+        "{what} belongs to parameters {found}, not to {expected}; use what was made with one plan or set of parameters"
+    )]
     WrongParameters {
         /// The offending object.
         what: &'static str,
@@ -45,7 +47,7 @@ pub enum RlweError {
         expected: ParamsHash,
     },
     /// Objects of different secret keys.
-    #[error("{what} belongs to key {found}, not to {expected}")]
+    #[error("{what} belongs to key {found}, not to {expected}; use what was made with one key")]
     WrongKey {
         /// The offending object.
         what: &'static str,
@@ -67,7 +69,7 @@ pub enum RlweError {
         level: usize,
     },
     /// A level that the parameters or the key do not reach.
-    #[error("{operation} asks for level {wanted}, and only levels up to {highest} exist there")]
+    #[error("{operation} asks for level {wanted}, and the levels end at {highest}")]
     NoSuchLevel {
         /// The refused operation.
         operation: &'static str,
@@ -77,7 +79,7 @@ pub enum RlweError {
         highest: usize,
     },
     /// A rotation whose key the server does not have.
-    #[error("no key for rotation by {step} (Galois element {element}); generate it with the evaluation keys")]
+    #[error("the evaluation keys have no key for rotation by {step} (Galois element {element}); generate it with them")]
     MissingRotationKey {
         /// Slot step, as given; 0 stands for conjugation or another automorphism.
         step: i64,
@@ -85,7 +87,7 @@ pub enum RlweError {
         element: u64,
     },
     /// No relinearisation key.
-    #[error("no relinearisation key among the evaluation keys")]
+    #[error("the evaluation keys have no relinearisation key; generate it with them")]
     MissingRelinKey,
     /// A key that its source has and could not load.
     #[error("an evaluation key could not be loaded: {reason}")]
@@ -104,7 +106,7 @@ pub enum RlweError {
         kind: ErrorKind,
     },
     /// A ciphertext with more parts than the operation takes.
-    #[error("{operation} takes ciphertexts of {expected} parts and met one of {found}; relinearise first")]
+    #[error("{operation} takes ciphertexts of {expected} parts, and one has {found}; relinearise first")]
     Degree {
         /// The refused operation.
         operation: &'static str,
@@ -114,7 +116,7 @@ pub enum RlweError {
         found: usize,
     },
     /// An empty list of operands or lists of different lengths.
-    #[error("{operation} takes equally many operands on both sides, at least one; it met {left} and {right}")]
+    #[error("{operation} takes equally many operands on both sides, at least one; {left} and {right} were given")]
     Operands {
         /// The refused operation.
         operation: &'static str,
@@ -137,7 +139,8 @@ pub enum RlweError {
     },
     /// A release by another policy than the key's first one.
     #[error(
-        "this key's releases were declared as {} of {} bits, and {} of {} bits are wanted; make a new key for another policy",
+        "this key's releases were declared as {} of {} bits, and {} of {} bits are asked for; make a new key for \
+         another policy",
         declared.releases(), declared.security_bits(), wanted.releases(), wanted.security_bits()
     )]
     OtherRelease {
@@ -166,7 +169,7 @@ pub enum RlweError {
         bound: f64,
     },
     /// More values than slots or coefficients.
-    #[error("{found} values given where {capacity} fit")]
+    #[error("{found} values were given, and {capacity} fit; give fewer, or take a larger ring")]
     TooManyValues {
         /// Values given.
         found: usize,
@@ -210,7 +213,7 @@ pub enum RlweError {
         level: usize,
     },
     /// Objects of different plaintext moduli.
-    #[error("{what} has plaintext modulus {found}, not {expected}")]
+    #[error("{what} has plaintext modulus {found}, not {expected}; use what was made with one plaintext modulus")]
     WrongPlainModulus {
         /// The offending object.
         what: &'static str,

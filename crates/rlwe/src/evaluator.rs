@@ -637,7 +637,9 @@ impl<B: Backend> Evaluator<B> {
         params.expect_level("a ciphertext under other parameters", a.level())?;
         let same = (0..=a.level()).all(|l| params.prime_at(l) == self.params().prime_at(l));
         if params.degree() != self.params().degree() || !same {
-            return Err(RlweError::Parameters { reason: "the other parameters have other primes".into() });
+            return Err(RlweError::Parameters {
+                reason: "the other parameters have other primes; take a set with the same ones".into(),
+            });
         }
         self.backend.drop_to(a, params, a.level())
     }

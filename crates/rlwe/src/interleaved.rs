@@ -16,8 +16,10 @@ use zeroize::Zeroizing;
 fn count(params: &Params, small: &RnsBasis) -> Result<usize, RlweError> {
     let over_q0 = small.primes().eq([params.prime_at(0)]);
     if !over_q0 || small.degree() > params.degree() {
-        let reason =
-            format!("ciphertexts of a small ring modulo {} are put side by side, and not these", params.prime_at(0));
+        let reason = format!(
+            "only ciphertexts of a ring of the same or a smaller degree, modulo {}, can be put side by side",
+            params.prime_at(0)
+        );
         return Err(RlweError::Parameters { reason });
     }
     Ok(params.degree() / small.degree())
@@ -50,10 +52,12 @@ pub fn interleaved_secrets(params: &Params, small: &SecretKey) -> Result<[Zeroiz
 /// [`RlweError::Parameters`] for none or more than m products, or products over another prime than q_0.
 pub fn interleaved(params: &Params, key: KeyId, products: &[[Poly<Eval>; 3]]) -> Result<Ciphertext, RlweError> {
     let refuse = |reason: String| Err(RlweError::Parameters { reason });
-    let Some([first, ..]) = products.first() else { return refuse("no products are put side by side".into()) };
+    let Some([first, ..]) = products.first() else {
+        return refuse("there are no products to put side by side; give at least one".into());
+    };
     let m = count(params, first.basis())?;
     if products.len() > m || products.iter().flatten().any(|part| part.basis() != first.basis()) {
-        return refuse(format!("{} products in the place of up to {m} of one ring", products.len()));
+        return refuse(format!("{} products cannot be put side by side; give 1 to {m} of one ring", products.len()));
     }
     let basis = params.q_at(0);
     let parts = threads::map(3, |part| {

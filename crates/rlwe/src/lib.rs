@@ -79,4 +79,4 @@ pub use ids::{KeyId, ParamsHash};
 pub use interleaved::{interleaved, interleaved_secrets};
 pub use params::Params;
 pub use scaling::ScalingTables;
-pub use work::Work;
+pub use work::{Prices, Work};

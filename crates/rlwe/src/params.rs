@@ -74,23 +74,26 @@ impl ParamsLiteral {
         let fail = |reason: String| Err(RlweError::Parameters { reason });
         let n = 1usize.checked_shl(self.log_n).unwrap_or(0);
         if !(MIN_DEGREE..=MAX_DEGREE).contains(&n) {
-            return fail(format!("log2 N = {} is not in 9..=17", self.log_n));
+            return fail(format!("log2 N is 9 to 17, not {}", self.log_n));
         }
         if self.q_bits.is_empty() || self.q_bits.len() > MAX_PRIMES || self.p_bits.len() > MAX_PRIMES {
-            return fail(format!("1 to {MAX_PRIMES} data primes and at most {MAX_PRIMES} special primes are possible"));
+            let (q, p) = (self.q_bits.len(), self.p_bits.len());
+            return fail(format!(
+                "1 to {MAX_PRIMES} data primes and at most {MAX_PRIMES} special primes are possible, not {q} and {p}"
+            ));
         }
         if self.digit_limbs == 0 || self.digit_limbs > MAX_PRIMES {
-            return fail("a digit of key switching holds at least one prime".into());
+            return fail(format!("a digit of key switching holds 1 to {MAX_PRIMES} primes, not {}", self.digit_limbs));
         }
         if let SecretDistribution::FixedWeight { weight } = self.secret
             && (weight == 0 || weight as usize > n)
         {
-            return fail(format!("a secret of weight {weight} does not exist at N = {n}"));
+            return fail(format!("a secret of weight {weight} does not exist at N = {n}; take a weight from 1 to {n}"));
         }
         if let SecretDistribution::TernarySum { parties } = self.secret
             && !(2..=MAX_PARTIES).contains(&parties)
         {
-            return fail(format!("2 to {MAX_PARTIES} parties hold a key together, and not {parties}"));
+            return fail(format!("2 to {MAX_PARTIES} parties can hold a key together, and not {parties}"));
         }
         Ok(())
     }
@@ -105,7 +108,8 @@ impl ParamsLiteral {
         }
         Err(RlweError::Parameters {
             reason: format!(
-                "a digit of {digit_bits:.0} bits needs special primes of as many bits together, and they have {p_bits:.0}"
+                "a digit of {digit_bits:.0} bits needs special primes of as many bits together, and they have \
+                 {p_bits:.0}; take more special primes, or fewer primes a digit"
             ),
         })
     }

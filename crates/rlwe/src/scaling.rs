@@ -50,7 +50,9 @@ impl ScalingTables {
 
     fn check(&self, c: &Poly<Eval>) -> Result<(), RlweError> {
         if *c.basis() != self.high {
-            return Err(RlweError::Parameters { reason: "a product's operand is not at the level it says".into() });
+            return Err(RlweError::Parameters {
+                reason: "an operand of a product is not at the level that it says".into(),
+            });
         }
         Ok(())
     }

@@ -8,6 +8,17 @@ use std::ops::{Add, AddAssign, Mul};
 
 /// What stays near a core: the second-level cache of the machines that the default cost model is of.
 pub const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
+/// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
+/// timed alone: measured.
+const FUSED: f64 = 0.1;
+/// What a term of a conversion takes there, of a pass that is timed alone: it reads one limb from the second cache, where that
+/// pass reads two and writes one. Measured.
+const CONVERSION: f64 = 0.6;
+/// Two permutations of a limb, in passes.
+pub const PERMUTED: f64 = 1.5;
+
+/// Seconds that an amount of work takes on one thread of a machine, in a ring of degree 2^n.
+pub type Prices<'p> = &'p (dyn Fn(&Work, u32) -> f64 + Sync);
 
 /// Amounts of primitive work; the cost model multiplies each by a measured time.
 ///
@@ -24,6 +35,10 @@ pub struct Work {
     pub pass: f64,
     /// The same with a larger prime.
     pub pass_wide: f64,
+    /// Passes of conversions between bases: for each target a term of each source.
+    pub convert: f64,
+    /// The same with a larger prime.
+    pub convert_wide: f64,
     /// Modular multiply-accumulates inside matrix products.
     pub mac: f64,
     /// Bytes of evaluation keys that are streamed from memory.
@@ -42,6 +57,8 @@ impl Add for Work {
             ntt_wide: self.ntt_wide + o.ntt_wide,
             pass: self.pass + o.pass,
             pass_wide: self.pass_wide + o.pass_wide,
+            convert: self.convert + o.convert,
+            convert_wide: self.convert_wide + o.convert_wide,
             mac: self.mac + o.mac,
             key_bytes: self.key_bytes + o.key_bytes,
             operand_bytes: self.operand_bytes + o.operand_bytes,
@@ -64,6 +81,8 @@ impl Mul<f64> for Work {
             ntt_wide: self.ntt_wide * f,
             pass: self.pass * f,
             pass_wide: self.pass_wide * f,
+            convert: self.convert * f,
+            convert_wide: self.convert_wide * f,
             mac: self.mac * f,
             key_bytes: self.key_bytes * f,
             operand_bytes: self.operand_bytes * f,
@@ -73,10 +92,16 @@ impl Mul<f64> for Work {
 }
 
 impl Work {
-    /// The same where a pass runs in the loops of others, at a share of what one takes alone.
+    /// The same where passes run in the loops of linear maps and key switches, at a share of what one takes alone.
     #[must_use]
-    pub fn fused(self, share: f64) -> Self {
-        Self { pass: self.pass * share, pass_wide: self.pass_wide * share, ..self }
+    pub fn fused(self) -> Self {
+        Self {
+            pass: self.pass * FUSED,
+            pass_wide: self.pass_wide * FUSED,
+            convert: self.convert * CONVERSION,
+            convert_wide: self.convert_wide * CONVERSION,
+            ..self
+        }
     }
 
     /// `count` transforms of a limb whose prime has `bits` bits.
@@ -87,6 +112,20 @@ impl Work {
     /// `count` passes over a limb whose prime has `bits` bits.
     pub fn passes(bits: u32, count: f64) -> Self {
         if bits < 50 { Self { pass: count, ..Self::default() } } else { Self { pass_wide: count, ..Self::default() } }
+    }
+
+    /// `count` terms of a conversion to a limb whose prime has `bits` bits.
+    fn terms(bits: u32, count: f64) -> Self {
+        if bits < 50 {
+            Self { convert: count, ..Self::default() }
+        } else {
+            Self { convert_wide: count, ..Self::default() }
+        }
+    }
+
+    /// `count` terms of a conversion to each limb at a level.
+    fn terms_at(literal: &ParamsLiteral, level: usize, count: f64) -> Self {
+        literal.q_bits[..=level].iter().fold(Self::default(), |w, b| w + Self::terms(*b, count))
     }
 
     /// `count` transforms of each limb at a level.
@@ -116,8 +155,9 @@ impl Work {
         let alpha = literal.digit_limbs as f64;
         // Each limb goes back once, and forward once in every digit but its own.
         Self::transforms_at(literal, level, 1.0 + digits - 1.0)
-            + Self::passes_at(literal, level, (digits - 1.0) * alpha + 1.0)
-            + Self::special(literal, digits, digits * alpha)
+            + Self::terms_at(literal, level, (digits - 1.0) * alpha + 1.0)
+            + Self::special(literal, digits, 0.0)
+            + literal.p_bits.iter().fold(Self::default(), |w, b| w + Self::terms(*b, digits * alpha))
     }
 
     /// Inner product of decomposed digits with one key, over Q_l·P.
@@ -133,7 +173,7 @@ impl Work {
     pub fn mod_down(literal: &ParamsLiteral, level: usize) -> Self {
         let k = literal.p_bits.len() as f64;
         Self::transforms_at(literal, level, 1.0)
-            + Self::passes_at(literal, level, k + 1.0)
+            + Self::terms_at(literal, level, k + 1.0)
             + Self::special(literal, 1.0, 1.0)
     }
 

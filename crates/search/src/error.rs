@@ -13,7 +13,7 @@ use sudare_store::StoreError;
 #[non_exhaustive]
 pub enum SearchError {
     /// A wish that makes no sense.
-    #[error("{what}: {found}; it takes {wanted}")]
+    #[error("{what}: {found} is not possible; take {wanted}")]
     Goal {
         /// Of what.
         what: &'static str,
@@ -24,8 +24,8 @@ pub enum SearchError {
     },
     /// A gap that no polynomial of the parameters' depth reaches.
     #[error(
-        "no polynomial of this depth tells scores above {} from those under {} so well that {rows} rows are counted right; \
-         widen the gap, to ({possible:.3}, {}) say", gap.high, gap.low, gap.high
+        "no polynomial of this depth tells scores above {} from those under {} so well that {rows} rows are counted \
+         right; widen the gap, for example to ({possible:.3}, {})", gap.high, gap.low, gap.high
     )]
     Gap {
         /// The gap wanted.
@@ -42,13 +42,13 @@ pub enum SearchError {
         row: usize,
     },
     /// A question of zeros, which has no direction.
-    #[error("question {row} is zero in every coordinate, and so like no row; ask for another")]
+    #[error("question {row} is zero in every coordinate, so it is like no row; ask another")]
     ZeroQuery {
         /// Which question of the batch.
         row: usize,
     },
     /// Data of another shape.
-    #[error("{what}: {found} numbers, where {expected} belong")]
+    #[error("{what}: {found} numbers were given, and {expected} are needed")]
     Shape {
         /// Of what.
         what: &'static str,
@@ -69,7 +69,8 @@ pub enum SearchError {
     },
     /// More rows than were planned.
     #[error(
-        "{found} rows, and the index is planned for {planned}; plan a larger one: its answers would no longer be sure"
+        "the table would have {found} rows, and the index is planned for {planned}; plan a larger one, for answers \
+         would no longer be sure"
     )]
     TooManyRows {
         /// Rows there would be.
@@ -81,7 +82,7 @@ pub enum SearchError {
     #[error("this index was planned without payloads, and can count and score, but not fetch; plan one with payload=")]
     NoPayload,
     /// What a mode cannot answer.
-    #[error("an index in compact mode counts and fetches, and tells no scores; plan a leveled one for them")]
+    #[error("an index in compact mode counts and fetches, and gives no scores; plan a leveled one for them")]
     NoScores,
     /// Objects of another plan or index.
     #[error("{what} belongs to another plan or index; use those that were made together")]
@@ -90,7 +91,7 @@ pub enum SearchError {
         what: &'static str,
     },
     /// An answer to something else.
-    #[error("this is the answer to a {found}, and not to a {wanted}")]
+    #[error("this is the answer to a {found} and not to a {wanted}; read it as what it is")]
     OtherAnswer {
         /// What it answers.
         found: &'static str,
@@ -133,7 +134,8 @@ pub enum SearchError {
     },
     /// More segments than the plan has room for.
     #[error(
-        "the plan has room for {planned} segments, of which each append begins one; append {rows} rows at a time, or plan more"
+        "the plan has room for {planned} segments, and each append begins one; append {rows} rows at a time, or plan \
+         more rows"
     )]
     TooManySegments {
         /// Segments planned.
@@ -143,7 +145,7 @@ pub enum SearchError {
     },
     /// Other rows where a store or an append was not finished.
     #[error(
-        "{path}: other rows are stored there by a work that was not finished; go on with the same rows, or discard() what is \
+        "{path}: an unfinished append has stored other rows there; go on with the same rows, or discard() what is \
          unfinished first"
     )]
     OtherRows {
@@ -152,7 +154,8 @@ pub enum SearchError {
     },
     /// Ciphertexts that are no count.
     #[error(
-        "the answer holds no count: its slots disagree, or it is larger than the table; ask again, and check the server"
+        "the answer does not hold a count: its slots disagree, or it is larger than the table; ask again, and check \
+         the server"
     )]
     NoSum,
     /// More matches than errors of indicators allow for.
@@ -167,7 +170,7 @@ pub enum SearchError {
         sure: u64,
     },
     /// Less memory than a search takes.
-    #[error("a search of this index takes {least} bytes of memory, and {given} are allowed; allow as many")]
+    #[error("a search of this index takes {least} bytes of memory, and {given} are allowed; allow {least} or more")]
     TooLittleMemory {
         /// Bytes that are allowed.
         given: u64,

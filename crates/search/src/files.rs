@@ -90,7 +90,7 @@ impl Manifest {
     pub fn lacking(&self, copy: &Self) -> Result<Range<usize>, SearchError> {
         match self.index == copy.index && self.segments.starts_with(&copy.segments) {
             true => Ok(copy.segments.len()..self.segments.len()),
-            false => Err(SearchError::Mixed { what: "the table there" }),
+            false => Err(SearchError::Mixed { what: "the table at the server" }),
         }
     }
 }
@@ -124,7 +124,7 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, Search
     };
     serde_json::from_slice(&text)
         .map(Some)
-        .map_err(|e| damaged(path, format!("no document of a table: {e}; copy or make it again")))
+        .map_err(|e| damaged(path, format!("it does not describe a table: {e}; copy or make it again")))
 }
 
 pub(crate) fn io(path: &Path, e: &std::io::Error) -> SearchError {
@@ -217,7 +217,7 @@ impl Files {
         let most = index.segment_rows() as u32;
         let whole = manifest.segments.len() as u64 <= index.most_segments();
         if !whole || manifest.index != table.index || !manifest.segments.iter().all(|s| (1..=most).contains(&s.rows)) {
-            return Err(damaged(&self.manifest(), "not the list of this table; copy or make it again"));
+            return Err(damaged(&self.manifest(), "it is not the list of this table; copy or make it again"));
         }
         Ok((table, manifest))
     }
@@ -327,7 +327,7 @@ impl Files {
         let contents = json!({"sudare_index": about.index, "segment": segment, "part": part.name()});
         let description = Description { params: index.params().hash(), key, contents };
         if *reader.description() != description || Some(reader.digest()) != unhex(digest) {
-            return Err(damaged(&path, "another segment than the table's; copy or make it again"));
+            return Err(damaged(&path, "it is another segment than the table's; copy or make it again"));
         }
         Ok(reader)
     }

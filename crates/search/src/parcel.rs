@@ -157,7 +157,7 @@ fn is_file(name: &str) -> bool {
 /// The table is as it was.
 pub fn receive(index: &Index, key: KeyId, path: &Path, input: impl Read, bytes: u64) -> Result<Manifest, SearchError> {
     let (files, mut input) = (Files::new(path), BufReader::with_capacity(1 << 20, input));
-    let no_segment = |what: &str| damaged(path, format!("what was sent is no segment: {what}; send it again"));
+    let no_segment = |what: &str| damaged(path, format!("what was sent is not a segment: {what}; send it again"));
     let mut line = Vec::new();
     input.by_ref().take(MAX_HEAD).read_until(b'\n', &mut line).map_err(|e| io(path, &e))?;
     let head: Head = serde_json::from_slice(&line).map_err(|e| no_segment(&e.to_string()))?;
@@ -187,7 +187,10 @@ pub fn receive(index: &Index, key: KeyId, path: &Path, input: impl Read, bytes: 
         Some(known) if *known == record => return Ok(manifest),
         Some(_) => return Err(SearchError::Mixed { what: "the segment" }),
         None if segment > manifest.segments.len() => {
-            let words = format!("segment {segment} was sent where {} belongs", manifest.segments.len());
+            let words = format!(
+                "segment {segment} was sent, and segment {} is the next; send them in order",
+                manifest.segments.len()
+            );
             return Err(damaged(path, words));
         }
         None => {}
@@ -251,6 +254,6 @@ fn check(
     }
     match expected.iter().map(String::as_str).eq(names.iter().copied()) {
         true => Ok(()),
-        false => Err(damaged(&files.segment(segment), "its files are not those of its stores; send it again")),
+        false => Err(damaged(&files.segment(segment), "its files are not those that its list names; send it again")),
     }
 }

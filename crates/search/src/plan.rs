@@ -13,12 +13,13 @@ use std::sync::Arc;
 use sudare_he::circuits::expansion::Expansion;
 use sudare_he::circuits::polynomial::{Polynomial, PolynomialCircuit};
 use sudare_he::ckks::{Params, ParamsLiteral, spread};
+use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::KeySwitchKey;
 use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
 use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire::ALIGNMENT;
 use sudare_rlwe::wire::packing::packed_bytes;
-use sudare_rlwe::{self as rlwe, Work};
+use sudare_rlwe::work::{PERMUTED, Prices, Work};
 
 /// Version of plans that this release makes and reads.
 const VERSION: u32 = 1;
@@ -58,9 +59,6 @@ const LOG_N: u32 = 14;
 const SMALL_TABLE: u64 = 4;
 /// Matches that are counted with the gap of [`Goal::above`].
 const MATCHES: f64 = 100.0;
-/// How many times a transform of N = 2^14 one of N = 2^15 takes, and what of it a coordinate of a row does (2.3 ns beside 0.050 ms).
-const LARGE_TRANSFORM: f64 = 3.5;
-const WORD_TRANSFORMS: f64 = 4.6e-5;
 
 /// How a table is encrypted, and what its scores are compared by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -460,23 +458,31 @@ impl Index {
         self.0.ground.polynomials(polynomials)
     }
 
-    /// What a count of one question takes.
+    /// What a count of one question takes, rows in memory.
     pub fn work(&self) -> Work {
         let (literal, segments) = (&self.params().literal().rlwe, self.segments() as f64);
         let d = self.goal().d as f64;
-        let compare = self.0.compared.iter().fold(Work::default(), |w, l| w + Work::relinearize_rescale(literal, *l));
+        // Each product of a polynomial, and its sums with others.
+        let step = |level: usize| Work::tensor(literal, level) + Work::relinearize_rescale(literal, level);
+        let compare = self.0.compared.iter().fold(Work::default(), |w, l| w + step(*l));
         let rounds = f64::from(self.params().slots().trailing_zeros());
         let total = Work::rotation(literal, INDICATOR_LEVEL) * rounds;
         if let Some(compact) = self.compact() {
-            return (compact.figures.work + compare * 2.0) * segments + total;
+            // Blocks are read once, both parts of each coordinate as words of 32 bits, and multiplied by both of the question.
+            let places = (self.blocks() * compact.block() as u64) as f64 * d;
+            let scores = Work { mac: 4.0 * places, operand_bytes: 8.0 * places, ..Work::default() };
+            return ((compact.figures.work + compare * 2.0) * segments + total).fused() + scores;
         }
-        let expand = Work::rotation(literal, ROWS_LEVEL) * self.expansion().map_or(0.0, |e| e.key_switches() as f64);
-        let scores = Work::passes_at(literal, ROWS_LEVEL, 4.0 * d);
-        let segment = scores
-            + Work::relinearize_rescale(literal, ROWS_LEVEL)
-            + Work::rotation(literal, SCORE_LEVEL)
-            + compare * 2.0;
-        expand + segment * segments + total
+        let switches = self.expansion().map_or(0.0, |e| e.key_switches() as f64);
+        // A round adds and subtracts the image of both parts, which it permutes, and multiplies one of the results by a monomial.
+        let parted = Work::passes_at(literal, ROWS_LEVEL, 6.0 + PERMUTED) * switches;
+        let expand = Work::key_switch(literal, ROWS_LEVEL) * switches;
+        // Products of columns and questions take less time than reading both.
+        let read = (2.0 * d * 2.0) * ((ROWS_LEVEL + 1) * 8 * self.params().degree()) as f64;
+        let segment =
+            Work::relinearize_rescale(literal, ROWS_LEVEL) + Work::rotation(literal, SCORE_LEVEL) + compare * 2.0;
+        let streamed = Work { operand_bytes: read * segments, ..Work::default() };
+        (expand + segment * segments + total).fused() + parted + streamed
     }
 
     /// Key switches of a count of one question over some segments.
@@ -489,18 +495,9 @@ impl Index {
         self.expansion().map_or(0, |e| e.key_switches()) + segments * each + rounds
     }
 
-    /// Seconds of a count on one thread, rows in memory, where a transform with all that belongs to it takes `transform`
-    /// seconds (0.050 ms on one thread of a Zen 4 at N = 2^14).
-    pub fn seconds(&self, transform: f64) -> f64 {
-        let work = self.work();
-        if let Some(compact) = self.compact() {
-            // Four products a coordinate of a place, of 32-bit words.
-            let words = (self.blocks() * compact.block() as u64) as f64 * self.goal().d as f64;
-            return transform * (LARGE_TRANSFORM * (work.ntt + work.ntt_wide) + WORD_TRANSFORMS * words);
-        }
-        // A term of the scores takes as long as 0.8 transforms for each prime: it streams three parts through memory.
-        let scores = 0.8 * (ROWS_LEVEL + 1) as f64 * self.goal().d as f64 * self.segments() as f64;
-        transform * (work.ntt + work.ntt_wide + scores)
+    /// Seconds of a count of one question on one thread, rows in memory, at a machine's prices.
+    pub fn seconds(&self, prices: Prices<'_>) -> f64 {
+        prices(&self.work(), self.params().literal().rlwe.log_n)
     }
 
     /// Bytes of what is stored, sent and held.
@@ -585,10 +582,11 @@ impl Index {
     /// [`SearchError::Damaged`] for text that is no plan, and as [`Index::new`].
     pub fn from_json(text: &str) -> Result<Self, SearchError> {
         let damaged = |what: String| SearchError::Damaged { path: "the plan".into(), what };
-        let written: Written = serde_json::from_str(text).map_err(|e| damaged(format!("no plan of an index: {e}")))?;
+        let written: Written = serde_json::from_str(text)
+            .map_err(|e| damaged(format!("it is not the plan of an index: {e}; copy it again")))?;
         if written.sudare_index != VERSION {
             return Err(damaged(format!(
-                "version {} of plans is unknown here; use a newer release",
+                "its version {} is unknown; use a newer release of sudare",
                 written.sudare_index
             )));
         }
@@ -803,8 +801,8 @@ fn size(bytes: u64) -> String {
 }
 
 impl Index {
-    /// What it takes, what can go wrong and who learns what, in lines; seconds for a `transform` as in [`Index::seconds`].
-    pub fn explain(&self, transform: f64) -> String {
+    /// What it takes, what can go wrong and who learns what, in lines; seconds at a machine's prices.
+    pub fn explain(&self, prices: Prices<'_>) -> String {
         let (goal, bytes, e, literal) = (self.goal(), self.bytes(), self.expected(), &self.params().literal().rlwe);
         let security = match literal.security.bits() {
             0 => "NO SECURITY (for tests)".into(),
@@ -839,7 +837,7 @@ impl Index {
                 e.matches,
                 e.log2_failure.max(-1000.0)
             ),
-            format!("a count takes about {:.2} s on one thread, rows in memory", self.seconds(transform)),
+            format!("a count takes about {:.2} s on one thread, rows in memory", self.seconds(prices)),
             format!(
                 "stored {}; keys {}, a question {}, the answer to a count {}, all scores {}",
                 size(bytes.database),

@@ -594,7 +594,7 @@ impl Server {
     ) -> Result<Answer, SearchError> {
         self.check(database, query)?;
         if gaps.is_empty() {
-            return Err(SearchError::Goal { what: "thresholds", found: "none".into(), wanted: "one at least" });
+            return Err(SearchError::Goal { what: "thresholds", found: "none".into(), wanted: "at least one" });
         }
         let about = self.about(database, (Asked::Count, query), gaps)?;
         let comparisons = self.comparisons(gaps)?;

@@ -28,7 +28,7 @@ const LINGER: (u64, Duration) = (64 << 20, Duration::from_secs(5));
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let fault = |_| Problem::new(ErrorKind::Internal, "a fault of the server");
+    let fault = |_| Problem::new(ErrorKind::Internal, "the server failed; its operator should report it");
     tokio::task::spawn_blocking(work).await.map_err(fault)?
 }
 
@@ -83,7 +83,7 @@ pub(crate) async fn small(mut body: Body, most: usize, limits: &Limits) -> Resul
     while let Some(data) = pace.next(&mut body).await? {
         if out.len() + data.len() > most {
             linger(body);
-            return Err(Problem::new(ErrorKind::TooLarge, format!("this body has at most {most} bytes")));
+            return Err(Problem::new(ErrorKind::TooLarge, format!("this body has at most {most} bytes; send less")));
         }
         out.extend_from_slice(&data);
     }

@@ -88,7 +88,8 @@ pub enum RemoteError {
     Address(String),
     /// An answer that is none of the protocol.
     #[error(
-        "the server's answer makes no sense: {0}; is it a sudare server of this release, and is its address https:// or http://?"
+        "the server's answer makes no sense: {0}; check that it is a sudare server of this release, and whether its \
+         address is https:// or http://"
     )]
     Answer(String),
     /// A file of the client's own.
@@ -152,7 +153,8 @@ impl Remote {
     pub fn new(url: &str, token: &str, ca: Option<&[u8]>) -> Result<Self, RemoteError> {
         // Such an address is never shown, nor kept.
         if url.contains('@') {
-            let words = "an address has no name and no password in it; the token is all that a server asks for";
+            let words = "the address has a name or a password in it; leave them out, for the token is all that a \
+                         server asks for";
             return Err(RemoteError::Address(words.into()));
         }
         let address = |why: &str| RemoteError::Address(format!("{}: {why}", told(url)));
@@ -162,16 +164,23 @@ impl Remote {
             port && matches!(uri.path(), "" | "/") && uri.query().is_none() && !url.contains('#')
         };
         let Some(uri) = uri.ok().filter(plain) else {
-            return Err(address("this is no address of a server; write it as https://HOST:PORT"));
+            return Err(address("this is not the address of a server; write it as https://HOST:PORT"));
         };
         let local = matches!(uri.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
         match uri.scheme_str() {
             Some("https") => {}
             Some("http") if local => {}
-            _ => return Err(address("give an https address; without TLS everybody on the line reads the token")),
+            _ => {
+                return Err(address(
+                    "the address has no TLS, and everybody on the line would read the token; give one with https://",
+                ));
+            }
         }
         if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(RemoteError::Address("the token is none; take the one that `sudare token add` printed".into()));
+            return Err(RemoteError::Address(
+                "the token is empty or has other than visible characters; take the one that `sudare token add` printed"
+                    .into(),
+            ));
         }
         // The system's authorities, where none are named.
         let tls = TlsConfig::builder().provider(TlsProvider::Rustls).root_certs(RootCerts::PlatformVerifier);
@@ -187,9 +196,15 @@ impl Remote {
             None => config.new_agent(),
             Some(pem) => {
                 let named: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-                let named = named.map_err(|e| RemoteError::Address(format!("the authorities: {e}")))?;
+                let named = named.map_err(|e| {
+                    RemoteError::Address(format!(
+                        "the file of authorities cannot be read: {e}; give certificates in PEM"
+                    ))
+                })?;
                 if named.is_empty() {
-                    return Err(RemoteError::Address("there is no certificate among the authorities".into()));
+                    return Err(RemoteError::Address(
+                        "the file of authorities has no certificate; give certificates in PEM".into(),
+                    ));
                 }
                 let tls = TrustingConnector::new(named).map_err(RemoteError::Address)?;
                 Agent::with_parts(config, TcpConnector::default().chain(tls), DefaultResolver::default())
@@ -227,11 +242,12 @@ impl Remote {
     fn failed(&self, error: ureq::Error) -> RemoteError {
         match error {
             ureq::Error::BodyExceedsLimit(most) => RemoteError::Answer(format!("more than {most} bytes")),
-            ureq::Error::Timeout(what) => {
-                RemoteError::Slow { url: self.base.clone(), reason: format!("no answer in time ({what})") }
-            }
+            ureq::Error::Timeout(what) => RemoteError::Slow {
+                url: self.base.clone(),
+                reason: format!("no answer in time ({what}); try again later"),
+            },
             ureq::Error::Io(e) if e.kind() == std::io::ErrorKind::TimedOut => {
-                RemoteError::Slow { url: self.base.clone(), reason: "no answer in time".into() }
+                RemoteError::Slow { url: self.base.clone(), reason: "no answer in time; try again later".into() }
             }
             ureq::Error::Protocol(_) | ureq::Error::Http(_) | ureq::Error::LargeResponseHeader(..) => {
                 RemoteError::Answer(told(error))
@@ -413,7 +429,7 @@ impl Remote {
         let view: JobView = self.json(response)?;
         let digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         let good = view.id.len() == 32 && view.id.bytes().all(digit) && id.is_none_or(|id| id == view.id);
-        if good { Ok(view) } else { Err(RemoteError::Answer("a job of another name".into())) }
+        if good { Ok(view) } else { Err(RemoteError::Answer("it is about another job".into())) }
     }
 
     /// Bytes of an object that the server has: all of them, or how many have arrived.
@@ -427,10 +443,13 @@ impl Remote {
             (200, _) => Ok(Ok(())),
             (404, Some(offset)) => Ok(Err(offset)),
             (401, _) => {
-                let words = "the server does not know the token, or it has expired";
+                let words = "the server does not know the token, or it has expired; ask the operator for one";
                 Err(RemoteError::Refused(Problem::new(ErrorKind::Unauthorized, words)))
             }
-            (507, _) => Err(RemoteError::Refused(Problem::new(ErrorKind::DiskFull, "the server's disk is full"))),
+            (507, _) => Err(RemoteError::Refused(Problem::new(
+                ErrorKind::DiskFull,
+                "the server's disk is full; its operator has to make room",
+            ))),
             // An answer to HEAD has no words.
             (429 | 503, _) => Err(RemoteError::Refused(Problem::new(ErrorKind::Busy, "the server is busy; try later"))),
             (status, _) => Err(RemoteError::Answer(format!("status {status}"))),
@@ -472,7 +491,7 @@ impl Remote {
                     // Each answer brings the upload forward, so that there are no more than it has bytes.
                     Ok(response) if response.status() == 202 && here + length < total => here += length,
                     Ok(response) if response.status() == 202 => {
-                        return Err(RemoteError::Answer("more is wanted of an object that was sent whole".into()));
+                        return Err(RemoteError::Answer("it asks for more of an object that was sent whole".into()));
                     }
                     Ok(_) => return Ok(digest),
                     Err(RemoteError::Refused(problem)) => match problem.offset() {
@@ -496,7 +515,8 @@ impl Remote {
             // Lost answers are asked for again, and the job is not done twice.
             None => {
                 let mut name = [0; 16];
-                getrandom::fill(&mut name).map_err(|e| RemoteError::Address(format!("no entropy: {e}")))?;
+                getrandom::fill(&mut name)
+                    .map_err(|e| RemoteError::Address(format!("the system gives no randomness: {e}")))?;
                 name.iter().map(|b| format!("{b:02x}")).collect()
             }
         };
@@ -535,7 +555,8 @@ impl Remote {
             progress(view.done, view.steps);
             match view.state {
                 State::Queued | State::Running if started.elapsed() > self.patience.job => {
-                    let reason = format!("the job has not ended in {} s", self.patience.job.as_secs());
+                    let reason =
+                        format!("the job has not ended in {} s; wait and ask again", self.patience.job.as_secs());
                     return Err(RemoteError::Slow { url: self.base.clone(), reason });
                 }
                 // A server that does not wait is not asked without a pause.
@@ -546,7 +567,10 @@ impl Remote {
                 State::Done { result, bytes, .. } => return Ok((result, bytes)),
                 State::Failed { problem } => return Err(RemoteError::Refused(problem)),
                 State::Cancelled => {
-                    return Err(RemoteError::Refused(Problem::new(ErrorKind::State, "the job was cancelled")));
+                    return Err(RemoteError::Refused(Problem::new(
+                        ErrorKind::State,
+                        "the job was cancelled; ask again",
+                    )));
                 }
             }
         }
@@ -569,7 +593,9 @@ impl Remote {
                 let response = self.piece(digest, have)?;
                 let found = total_of(&response, have).filter(|found| total.is_none_or(|total| total == *found));
                 let found = found.filter(|found| (1..=most).contains(found));
-                let found = found.ok_or_else(|| RemoteError::Answer("an object in pieces that do not fit".into()))?;
+                let found = found.ok_or_else(|| {
+                    RemoteError::Answer("it sends an object in pieces that do not fit together".into())
+                })?;
                 total = Some(found);
                 let mut left = PIECE.min(found - have);
                 let (mut body, mut buffer) = (response.into_body().into_reader(), vec![0; 1 << 18]);
@@ -588,7 +614,7 @@ impl Remote {
         }
         match out.finish()? {
             (found, length) if found == digest => Ok(length),
-            _ => Err(RemoteError::Answer("the result has another SHA-256 than its name".into())),
+            _ => Err(RemoteError::Answer("it sends a result with another SHA-256 than its name".into())),
         }
     }
 
@@ -635,7 +661,10 @@ impl Remote {
 fn named(name: &str) -> Result<&str, RemoteError> {
     match !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
         true => Ok(name),
-        false => Err(RemoteError::Address(format!("{:?} is no name of a panel, a model or a table", told(name)))),
+        false => Err(RemoteError::Address(format!(
+            "{:?} is not the name of a panel, a model or a table; take letters, digits, hyphens and underscores",
+            told(name)
+        ))),
     }
 }
 
@@ -646,7 +675,10 @@ fn in_room(name: &str) -> Result<&str, RemoteError> {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
     {
         true => Ok(name),
-        false => Err(RemoteError::Address(format!("{:?} is no name of a room or of a message", told(name)))),
+        false => Err(RemoteError::Address(format!(
+            "{:?} is not the name of a room or of a message; take letters, digits, hyphens, underscores and dots",
+            told(name)
+        ))),
     }
 }
 

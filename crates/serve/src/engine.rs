@@ -47,7 +47,7 @@ impl ServedPanel {
             (Some(padding), asked) => Ok(Some(padding.class(asked)?)),
             (None, None) => Ok(None),
             (None, Some(_)) => {
-                let words = "the owner of this panel set no class for padded searches; ask without one";
+                let words = "the owner of this panel has set no class for padded searches; ask without one";
                 Err(Problem::new(ErrorKind::Unsupported, words))
             }
         }
@@ -280,7 +280,11 @@ impl Engine {
                 let summary = found.plan().summary();
                 let (memory, bytes) = (summary.key_bytes(), summary.key_wire_bytes());
                 if memory > self.memory {
-                    let words = format!("keys of {memory} bytes are over the {} that this server holds", self.memory);
+                    let words = format!(
+                        "keys of {memory} bytes are over the {} that this server holds in memory; ask its operator \
+                         for more",
+                        self.memory
+                    );
                     return Err(Problem::new(ErrorKind::TooLarge, words));
                 }
                 let room = self.objects.reserve(tenant, ANSWER_BYTES.max(bytes))?;
@@ -384,7 +388,7 @@ impl Engine {
         let file = self.objects.open_object(&name.tenant, plan)?;
         file.take(MAX_PLAN_BYTES as u64 + 1)
             .read_to_string(&mut text)
-            .map_err(|_| Problem::new(ErrorKind::Format, "the plan is not text"))?;
+            .map_err(|_| Problem::new(ErrorKind::Format, "the plan is not text; send it again"))?;
         let plan = Plan::from_json(&text)?;
         let server = match name.keys {
             Some(keys) => {
@@ -439,7 +443,9 @@ impl Engine {
         let expected = (width * shape.0 * shape.1 * members) as u64;
         let found = file.metadata()?.len();
         if found != expected {
-            let words = format!("{name} has {expected} bytes as {kind}, and this object has {found}");
+            let words = format!(
+                "{name} takes {expected} bytes of {kind}, and this object has {found}; send the matrix of the plan"
+            );
             return Err(Problem::new(ErrorKind::Shape, words));
         }
         let mut bytes = Vec::new();
@@ -458,7 +464,7 @@ impl Engine {
 }
 
 fn broken() -> Problem {
-    Problem::new(ErrorKind::Internal, "a session of another kind than was asked for")
+    Problem::new(ErrorKind::Internal, "the session is of another kind than was asked for")
 }
 
 /// Refuses a job with more or fewer operands than it takes, before any of them is read.
@@ -466,6 +472,6 @@ pub(crate) fn require_operands(expected: usize, found: usize) -> Result<(), Prob
     if expected == found {
         return Ok(());
     }
-    let words = format!("this operation takes {expected} operand(s), and {found} are given");
+    let words = format!("this operation takes {expected} operand(s), and {found} were given");
     Err(Problem::new(ErrorKind::Shape, words))
 }

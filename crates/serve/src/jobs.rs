@@ -177,7 +177,7 @@ impl Jobs {
 
     fn has_room(&self, inner: &Inner, tenant: &str) -> Result<(), Problem> {
         if inner.stopping {
-            return Err(Problem::new(ErrorKind::Stopping, "the server stops; try again").retry(10));
+            return Err(Problem::new(ErrorKind::Stopping, "the server is stopping; try again later").retry(10));
         }
         let waiting = inner.jobs.values().filter(|job| !*job.ended.borrow());
         let (mut all, mut own) = (0, 0);
@@ -186,11 +186,14 @@ impl Jobs {
             own += usize::from(&*job.tenant == tenant);
         }
         if own >= self.limits.tenant_jobs {
-            let words = format!("{own} jobs of this tenant wait or run, the most at once");
+            let words =
+                format!("{own} jobs of this tenant wait or run, which is the most at once; wait for one to end");
             return Err(Problem::new(ErrorKind::TooMany, words).retry(2));
         }
         if all >= self.limits.jobs {
-            return Err(Problem::new(ErrorKind::Busy, "as many jobs wait as this server takes").retry(5));
+            return Err(
+                Problem::new(ErrorKind::Busy, "as many jobs wait as this server takes; try again later").retry(5)
+            );
         }
         Ok(())
     }
@@ -202,15 +205,18 @@ impl Jobs {
         match key {
             Some(key) => name.copy_from_slice(&Digest::of(format!("{tenant} {key}").as_bytes()).0[..16]),
             None => getrandom::fill(&mut name)
-                .map_err(|_| Problem::new(ErrorKind::Machine, "the system gives no entropy"))?,
+                .map_err(|_| Problem::new(ErrorKind::Machine, "the system gives no randomness"))?,
         }
         let id: String = name.iter().map(|b| format!("{b:02x}")).collect();
         let known = |inner: &Inner| inner.jobs.get(&(tenant.clone(), id.clone())).cloned();
         let asked = request.clone();
         let same = |job: Arc<Job>| match job.record().request == asked {
             true if job.accepted.load(Ordering::Relaxed) => Ok((job.clone(), false)),
-            true => Err(Problem::new(ErrorKind::TooMany, "this job is being accepted; ask again").retry(1)),
-            false => Err(Problem::new(ErrorKind::Idempotency, "this idempotency key came with another request before")),
+            true => Err(Problem::new(ErrorKind::TooMany, "this job is being accepted; ask again in a second").retry(1)),
+            false => Err(Problem::new(
+                ErrorKind::Idempotency,
+                "this idempotency key came with another request before; take a new one for each request",
+            )),
         };
         if let Some(job) = known(&self.inner()) {
             return same(job);
@@ -275,8 +281,10 @@ impl Jobs {
         // Masks of fresh values are expanded: twice what was sent, at most.
         if bytes.saturating_mul(2) > self.limits.memory {
             let most = self.limits.memory / 2;
-            let words =
-                format!("operands of {bytes} bytes are over the {most} that this server takes in memory for a job");
+            let words = format!(
+                "operands of {bytes} bytes are over the {most} that this server takes in memory for a job; compute in \
+                 parts"
+            );
             return Err(Problem::new(ErrorKind::TooLarge, words));
         }
         Ok(())
@@ -403,7 +411,10 @@ impl Jobs {
             record.request.clone()
         };
         if job.record().attempts > MOST_ATTEMPTS {
-            let words = format!("the server ended {MOST_ATTEMPTS} times while this job ran; it is not begun again");
+            let words = format!(
+                "the server ended {MOST_ATTEMPTS} times while this job ran, so it is not begun again; its operator \
+                 should look into the log"
+            );
             let problem = Problem::new(ErrorKind::Internal, words);
             return self.end(job, State::Failed { problem }, started);
         }
@@ -422,7 +433,10 @@ impl Jobs {
             Ok(Ok(Err(problem))) => State::Failed { problem },
             Ok(Err(_)) if job.cancelled.load(Ordering::Relaxed) => State::Cancelled,
             Ok(Err(_)) if !self.halted.load(Ordering::Relaxed) => {
-                let words = format!("the job ran for {} s, the most that this server gives one", limit.as_secs());
+                let words = format!(
+                    "the job ran for {} s, the most that this server gives a job; compute in parts",
+                    limit.as_secs()
+                );
                 State::Failed { problem: Problem::new(ErrorKind::TimeLimit, words) }
             }
             Ok(Err(_)) => {

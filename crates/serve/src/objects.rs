@@ -178,7 +178,11 @@ impl Objects {
     pub fn admit(self: &Arc<Self>, tenant: &Arc<str>, digest: Digest, piece: Piece) -> Result<Admission, Problem> {
         let limit = self.limits.object_bytes;
         if piece.total > limit {
-            let words = format!("{} bytes are over this server's limit of {limit} for an object", piece.total);
+            let words = format!(
+                "{} bytes are over this server's limit of {limit} for an object; send it in parts, or ask its \
+                 operator for more",
+                piece.total
+            );
             return Err(Problem::new(ErrorKind::TooLarge, words));
         }
         let mut accounts = self.accounts();
@@ -199,21 +203,30 @@ impl Objects {
             here = 0;
         }
         if piece.start != here {
-            let words = format!("{here} bytes of this object are here; go on there, not at {}", piece.start);
+            let words = format!("{here} bytes of this object have arrived; go on there, not at {}", piece.start);
             return Err(Problem::new(ErrorKind::Offset, words).at(here));
         }
         let (free, limit) = (self.limits.tenant_bytes.saturating_sub(account.bytes), self.limits.tenant_bytes);
         if piece.total - piece.start > free {
-            let words =
-                format!("{} more bytes are over this tenant's {limit}; delete objects", piece.total - piece.start);
+            let words = format!(
+                "{} more bytes are over this tenant's share of {limit}; delete objects",
+                piece.total - piece.start
+            );
             return Err(Problem::new(ErrorKind::Quota, words));
         }
         if account.uploads.len() >= self.limits.tenant_uploads {
-            let words = format!("{} uploads of this tenant are under way, the most at once", account.uploads.len());
+            let words = format!(
+                "{} uploads of this tenant are under way, which is the most at once; wait for one to end",
+                account.uploads.len()
+            );
             return Err(Problem::new(ErrorKind::TooMany, words).retry(1));
         }
         if all >= self.limits.uploads {
-            return Err(Problem::new(ErrorKind::Busy, "as many uploads are under way as this server takes").retry(2));
+            return Err(Problem::new(
+                ErrorKind::Busy,
+                "as many uploads are under way as this server takes; try again later",
+            )
+            .retry(2));
         }
         account.bytes += piece.length;
         account.uploads.insert(digest);
@@ -227,7 +240,7 @@ impl Objects {
         let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         let limit = self.limits.tenant_bytes;
         if bytes > limit.saturating_sub(account.bytes) {
-            let words = format!("{bytes} more bytes are over this tenant's {limit}; delete objects or jobs");
+            let words = format!("{bytes} more bytes are over this tenant's share of {limit}; delete objects or jobs");
             return Err(Problem::new(ErrorKind::Quota, words));
         }
         account.bytes += bytes;
@@ -264,7 +277,8 @@ impl Objects {
         let added = if self.length(tenant, digest).is_ok() { 0 } else { length };
         let (after, limit) = (account.bytes.saturating_sub(room.bytes).saturating_add(added), self.limits.tenant_bytes);
         if added > room.bytes && after > limit {
-            let words = format!("a result of {length} bytes is over this tenant's {limit}; delete objects or jobs");
+            let words =
+                format!("a result of {length} bytes is over this tenant's share of {limit}; delete objects or jobs");
             return Err(Problem::new(ErrorKind::Quota, words));
         }
         scratch.put(&path)?;
@@ -303,7 +317,10 @@ impl Objects {
         let mut accounts = self.accounts();
         let account = accounts.get_mut(tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         if account.messages.contains_key(&digest) {
-            return Err(Problem::new(ErrorKind::State, "this object is a message of a room, and stays with it"));
+            return Err(Problem::new(
+                ErrorKind::State,
+                "this object is a message of a room, and stays with it; delete the room",
+            ));
         }
         if account.uploads.contains(&digest) {
             return Err(Problem::new(ErrorKind::State, "this object is being sent; end that first"));
@@ -369,7 +386,7 @@ impl Upload {
     /// any of it is stored.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         if bytes.len() as u64 > self.missing() {
-            return Err(Problem::request("the body is longer than it was said to be"));
+            return Err(Problem::request("the body is longer than Content-Length or Content-Range says"));
         }
         let file = match &mut self.file {
             Some(file) => file,
@@ -377,7 +394,9 @@ impl Upload {
                 if self.piece.start == 0 {
                     refuse_secrets(bytes)?;
                     if bytes.len() < HEAD && self.piece.total > bytes.len() as u64 {
-                        return Err(Problem::request(format!("the first piece has at least {HEAD} bytes")));
+                        return Err(Problem::request(format!(
+                            "the first piece of an object has at least {HEAD} bytes; send a larger one"
+                        )));
                     }
                 }
                 let path = self.objects.part(&self.tenant, self.digest);
@@ -398,9 +417,9 @@ impl Upload {
         let (objects, tenant) = (&self.objects, &self.tenant);
         let (part, path) = (objects.part(tenant, self.digest), objects.path(tenant, self.digest));
         if self.piece.total == 0 {
-            return Err(Problem::request("an object has at least a byte"));
+            return Err(Problem::request("an object has at least one byte"));
         }
-        let file = self.file.take().ok_or_else(|| Problem::request("no piece was sent"))?;
+        let file = self.file.take().ok_or_else(|| Problem::request("no byte of this piece was sent; send it again"))?;
         let checked = (|| {
             let (found, _) = Digest::of_stream(File::open(&part)?)?;
             if found != self.digest {
@@ -472,7 +491,7 @@ fn inspect(file: &mut File) -> Result<String, Problem> {
                 0 if length == HEAD && PARCEL.starts_with(&head) => Ok("a segment".into()),
                 0 if head[0] == b'{' => Ok("a plan".into()),
                 0 => Ok("a plain value".into()),
-                _ => Err(Problem::new(ErrorKind::Format, "there are bytes after the object")),
+                _ => Err(Problem::new(ErrorKind::Format, "there are bytes after the object; send the object alone")),
             };
         }
         refuse_secrets(&head)?;
@@ -494,7 +513,8 @@ fn inspect(file: &mut File) -> Result<String, Problem> {
             | ObjectType::RelinFirstShare
             | ObjectType::RelinSecondShare => {}
             other => {
-                let words = format!("this is {other}, which no job takes");
+                let words =
+                    format!("this is {other}, which no job takes; send plans, keys, encrypted values and questions");
                 return Err(Problem::new(ErrorKind::WrongType, words));
             }
         }
@@ -506,8 +526,8 @@ fn inspect(file: &mut File) -> Result<String, Problem> {
             return Ok(kind);
         }
         if start > total {
-            return Err(Problem::new(ErrorKind::Format, "the object ends too early"));
+            return Err(Problem::new(ErrorKind::Format, "the object ends too early; send it again"));
         }
     }
-    Err(Problem::new(ErrorKind::Format, "too many containers for one object"))
+    Err(Problem::new(ErrorKind::Format, "the object has too many parts; send it as it was written"))
 }

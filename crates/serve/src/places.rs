@@ -94,11 +94,15 @@ impl Place {
         let (places, mut taken) = (&self.places, self.places.taken());
         let (here, all) = (taken.tenants.get(tenant).copied().unwrap_or(0), taken.tenants.values().sum::<usize>());
         if here >= places.of_tenant {
-            let words = format!("{here} connections of this tenant are open, the most at once");
+            let words = format!("{here} connections of this tenant are open, which is the most at once; close one");
             return Err(Problem::new(ErrorKind::TooMany, words).retry(1));
         }
         if own.is_none() && all >= places.connections - places.unauthenticated {
-            return Err(Problem::new(ErrorKind::Busy, "as many connections are open as this server takes").retry(1));
+            return Err(Problem::new(
+                ErrorKind::Busy,
+                "as many connections are open as this server takes; try again later",
+            )
+            .retry(1));
         }
         taken.unauthenticated.remove(&self.number);
         taken.leave(own.as_ref());

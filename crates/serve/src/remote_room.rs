@@ -47,7 +47,7 @@ impl Messages for RemoteRoom {
     }
 
     fn get(&self, name: &str, limit: u64) -> Result<Vec<u8>, MatrixError> {
-        let absent = || RemoteError::Answer(format!("no message {name}, which it had"));
+        let absent = || RemoteError::Answer(format!("it has lost the message {name}"));
         let message = self.remote.messages(&self.name, name)?.remove(name).ok_or_else(absent)?;
         if message.bytes > limit {
             return Err(too_long(&self.place(name)));

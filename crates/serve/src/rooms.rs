@@ -47,8 +47,10 @@ fn check_name(name: &str, whose: &str, most: usize) -> Result<(), Problem> {
     if is_name(name, most) {
         return Ok(());
     }
-    let words =
-        format!("a {whose}'s name has 1 to {most} letters, digits, hyphens, underscores and dots, none in front");
+    let words = format!(
+        "the name of a {whose} has 1 to {most} letters, digits, hyphens, underscores and dots, and does not begin \
+         with a dot"
+    );
     Err(Problem::request(words))
 }
 
@@ -134,10 +136,16 @@ impl Rooms {
         match found.and_then(|room| room.get(name)) {
             Some(message) if message.object == object => return Ok(false),
             Some(_) => {
-                return Err(Problem::new(ErrorKind::State, "there is another message of this name, and messages stay"));
+                return Err(Problem::new(
+                    ErrorKind::State,
+                    "there is another message of this name, and messages stay; take another name",
+                ));
             }
             None if found.map_or(0, Room::len) >= MAX_MESSAGES => {
-                return Err(Problem::new(ErrorKind::Quota, format!("a room has {MAX_MESSAGES} messages at most")));
+                return Err(Problem::new(
+                    ErrorKind::Quota,
+                    format!("a room has at most {MAX_MESSAGES} messages; take another room"),
+                ));
             }
             None => {}
         }

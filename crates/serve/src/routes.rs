@@ -83,7 +83,7 @@ pub(crate) fn router(shared: App) -> Router {
         .route("/v1/jobs/{id}/result", get(result))
         .fallback(|| async { Problem::not_found("path") })
         .method_not_allowed_fallback(|| async {
-            Problem::new(ErrorKind::Method, "this path does not have this method")
+            Problem::new(ErrorKind::Method, "this path does not take this method")
         })
         .layer(from_fn_with_state(shared.clone(), watched))
         .with_state(shared)
@@ -192,7 +192,7 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
         match parts.extensions.get() {
             Some(Shown(shown)) => shown.clone(),
-            None => Err(Problem::new(ErrorKind::Internal, "a request that nobody looked at")),
+            None => Err(Problem::new(ErrorKind::Internal, "nobody looked at the token of this request")),
         }
     }
 }
@@ -228,7 +228,7 @@ fn digest(text: &str) -> Result<Digest, Problem> {
 
 async fn health(State(app): State<App>) -> Answer {
     match *app.stop.borrow() {
-        true => Err(Problem::new(ErrorKind::Stopping, "the server stops")),
+        true => Err(Problem::new(ErrorKind::Stopping, "the server is stopping")),
         false => Ok("ok\n".into_response()),
     }
 }
@@ -331,12 +331,12 @@ async fn post_message(
 ) -> Answer {
     if *app.stop.borrow() {
         body::linger(body);
-        return Err(Problem::new(ErrorKind::Stopping, "the server stops; try again").retry(10));
+        return Err(Problem::new(ErrorKind::Stopping, "the server is stopping; try again later").retry(10));
     }
     let Path((room, name)) = names.map_err(|e| Problem::request(e.body_text()))?;
     let bytes = body::small(body, MAX_REQUEST, &app.limits).await?;
-    let Message { object, .. } =
-        serde_json::from_slice(&bytes).map_err(|e| Problem::request(format!("this is no message: {}", told(e))))?;
+    let Message { object, .. } = serde_json::from_slice(&bytes)
+        .map_err(|e| Problem::request(format!("the body is not a message: {}", told(e))))?;
     let (tenant, posted) = (caller.tenant.clone(), app.clone());
     let event = caller.audit("message").with("room", told(&room)).with("message", told(&name));
     let new = blocking(move || posted.jobs.engine.rooms.post(&tenant, &room, &name, object)).await?;
@@ -440,8 +440,9 @@ fn range(text: &str, length: u64) -> Option<Result<(u64, u64), ()>> {
 fn piece(headers: &HeaderMap) -> Result<Piece, Problem> {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let length = headers.get(header::CONTENT_LENGTH).and_then(|v| number(v.to_str().ok()?));
-    let length =
-        length.ok_or_else(|| Problem::new(ErrorKind::LengthRequired, "say how long the body is: Content-Length"))?;
+    let length = length.ok_or_else(|| {
+        Problem::new(ErrorKind::LengthRequired, "the length of the body is missing; give it as Content-Length")
+    })?;
     let Some(value) = headers.get(header::CONTENT_RANGE) else { return Ok(Piece { start: 0, length, total: length }) };
     let read = || {
         let (range, total) = value.to_str().ok()?.trim().strip_prefix("bytes")?.split_once('/')?;
@@ -450,7 +451,7 @@ fn piece(headers: &HeaderMap) -> Result<Piece, Problem> {
         let end = number(last)?.checked_add(1)?;
         (end.checked_sub(start)? == length && length > 0 && end <= total).then_some(Piece { start, length, total })
     };
-    read().ok_or_else(|| Problem::request("Content-Range is not that of the body; write it as bytes FIRST-LAST/TOTAL"))
+    read().ok_or_else(|| Problem::request("Content-Range does not fit the body; write it as bytes FIRST-LAST/TOTAL"))
 }
 
 async fn put_object(
@@ -462,7 +463,7 @@ async fn put_object(
 ) -> Answer {
     let admitted = (|| {
         if *app.stop.borrow() {
-            return Err(Problem::new(ErrorKind::Stopping, "the server stops; try again").retry(10));
+            return Err(Problem::new(ErrorKind::Stopping, "the server is stopping; try again later").retry(10));
         }
         app.objects.admit(&caller.tenant, digest(&name)?, piece(&headers)?)
     })();
@@ -500,7 +501,10 @@ async fn delete_object(State(app): State<App>, caller: Caller, Named(name): Name
         return Err(Problem::new(ErrorKind::State, "a job that waits or runs names this object; cancel it first"));
     }
     if app.objects.is_message(&tenant, digest) {
-        return Err(Problem::new(ErrorKind::State, "this object is a message of a room, and stays with it"));
+        return Err(Problem::new(
+            ErrorKind::State,
+            "this object is a message of a room, and stays with it; delete the room",
+        ));
     }
     if app.objects.length(&tenant, digest).is_ok() {
         app.audit(caller.audit("removal").with("object", digest.to_string()))?;
@@ -525,7 +529,7 @@ async fn submit(State(app): State<App>, caller: Caller, headers: HeaderMap, body
     }
     let bytes = body::small(body, MAX_REQUEST, &app.limits).await?;
     let request =
-        serde_json::from_slice(&bytes).map_err(|e| Problem::request(format!("this is no job: {}", told(e))))?;
+        serde_json::from_slice(&bytes).map_err(|e| Problem::request(format!("the body is not a job: {}", told(e))))?;
     let (jobs, received) = (app.jobs.clone(), bytes.len() as u64);
     let (job, new) = blocking(move || jobs.submit(&caller, request, key.as_deref())).await?;
     let view = job.view();
@@ -621,7 +625,7 @@ async fn result(
     match app.jobs.get(&caller.tenant, &id)?.view().state {
         JobState::Done { result, .. } => Ok(of_job(send(&app, &caller, result, &method, &headers).await?, &id)),
         JobState::Failed { problem } => Err(problem),
-        state => Err(Problem::new(ErrorKind::State, format!("the job is {} and has no result", state.name()))),
+        state => Err(Problem::new(ErrorKind::State, format!("the job is {}, and it has no result", state.name()))),
     }
 }
 

@@ -102,7 +102,11 @@ impl Tls {
         let read = |what: &str, pem: &[u8]| {
             let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
             let all = all.map_err(|e| wrong(what, &e))?;
-            if all.is_empty() { Err(wrong(what, &"there is no certificate in it")) } else { Ok(all) }
+            if all.is_empty() {
+                Err(wrong(what, &"there is no certificate in it; give certificates in PEM"))
+            } else {
+                Ok(all)
+            }
         };
         let chain = read("the certificate", chain)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| wrong("the certificate's key", &e))?;
@@ -204,7 +208,10 @@ impl Service {
         create_private(data)?;
         let lock = atomic::own(&data.join("lock")).map_err(|e| ServeError::new(e.kind(), e.to_string()))?;
         let Some(lock) = lock else {
-            return Err(ServeError::new(ErrorKind::Io, "another server has this folder; stop it or name another"));
+            return Err(ServeError::new(
+                ErrorKind::Io,
+                "another server has this folder; stop it, or name another folder",
+            ));
         };
         check_version(data)?;
         let (objects, metrics) = (Objects::open(data, limits), Arc::new(Metrics::default()));

@@ -103,7 +103,7 @@ fn absent() -> Problem {
 fn text(plan: File) -> Result<String, Problem> {
     let mut text = String::new();
     let wrong = |e: io::Error| match e.kind() {
-        io::ErrorKind::InvalidData => Problem::new(ErrorKind::Format, "the plan is not text"),
+        io::ErrorKind::InvalidData => Problem::new(ErrorKind::Format, "the plan is not text; send it again"),
         _ => e.into(),
     };
     plan.take(MAX_PLAN).read_to_string(&mut text).map_err(wrong)?;
@@ -130,7 +130,7 @@ impl Tables {
     fn folder(&self, tenant: &str, name: &str) -> Result<PathBuf, Problem> {
         let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
         if !(1..=MAX_NAME).contains(&name.len()) || !name.bytes().all(good) {
-            let words = format!("a table's name has 1 to {MAX_NAME} letters, digits, hyphens and underscores");
+            let words = format!("the name of a table has 1 to {MAX_NAME} letters, digits, hyphens and underscores");
             return Err(Problem::request(words));
         }
         Ok(self.objects.tables_folder(tenant).join(name))
@@ -262,6 +262,6 @@ impl Tables {
 }
 
 fn first() -> Problem {
-    let words = "there is no such table; its first segment comes with the plan and the evaluation keys";
+    let words = "there is no such table; send its first segment with the plan and the evaluation keys";
     Problem::new(ErrorKind::MissingKey, words)
 }

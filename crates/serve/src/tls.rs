@@ -77,11 +77,15 @@ impl TrustingConnector {
     pub(crate) fn new(named: Vec<CertificateDer<'static>>) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
         for certificate in &named {
-            roots.add(certificate.clone()).map_err(|e| format!("the authorities: {e}"))?;
+            roots
+                .add(certificate.clone())
+                .map_err(|e| format!("the file of authorities cannot be used: {e}; give certificates in PEM"))?;
         }
         let provider = Arc::new(default_provider());
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
-        let authorities = authorities.build().map_err(|e| format!("the authorities: {e}"))?;
+        let authorities = authorities
+            .build()
+            .map_err(|e| format!("the file of authorities cannot be used: {e}; give certificates in PEM"))?;
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let builder = builder.map_err(|e| e.to_string())?.dangerous();
         let builder = builder.with_custom_certificate_verifier(Arc::new(Trusted { authorities, named }));

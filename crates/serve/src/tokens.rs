@@ -28,7 +28,7 @@ impl Token {
     pub fn new() -> Result<Self, ServeError> {
         let mut bytes = Zeroizing::new([0; 32]);
         getrandom::fill(bytes.as_mut_slice())
-            .map_err(|e| ServeError::new(ErrorKind::Machine, format!("the system gives no entropy: {e}")))?;
+            .map_err(|e| ServeError::new(ErrorKind::Machine, format!("the system gives no randomness: {e}")))?;
         Ok(Self(Zeroizing::new(format!("{PREFIX}{}", Digest(*bytes)))))
     }
 
@@ -82,10 +82,11 @@ impl Entry {
         Some((|| {
             check_name(tenant, "tenant")?;
             let wrong = |why: &str| ServeError::new(ErrorKind::Format, why);
-            let hash: Digest = words
-                .next()
-                .and_then(|word| word.parse().ok())
-                .ok_or_else(|| wrong("a tenant's name and the SHA-256 of its token are wanted"))?;
+            let hash: Digest = words.next().and_then(|word| word.parse().ok()).ok_or_else(|| {
+                wrong(
+                    "the line has no SHA-256 of a token after the tenant's name; `sudare token add` writes such lines",
+                )
+            })?;
             let (mut name, mut expires) = (None, None);
             for word in words {
                 match word.split_once('=') {
@@ -95,9 +96,15 @@ impl Entry {
                     }
                     Some(("expires", text)) if expires.is_none() => {
                         let at = parse_rfc3339(text);
-                        expires = Some(at.map_err(|_| wrong("a moment is written as expires=2030-01-31T00:00:00Z"))?);
+                        expires = Some(
+                            at.map_err(|_| wrong("the end of a token is written as expires=2030-01-31T00:00:00Z"))?,
+                        );
                     }
-                    _ => return Err(wrong("after the hash come name=… and expires=…, each once at most")),
+                    _ => {
+                        return Err(wrong(
+                            "after the hash come name=… and expires=…, each at most once, and nothing else",
+                        ));
+                    }
                 }
             }
             let name = name.unwrap_or_else(|| hash.to_string()[..8].into());
@@ -169,7 +176,10 @@ impl Tokens {
             Some(_) => {
                 Err(Problem::new(ErrorKind::Unauthorized, "this token has expired; ask the operator for a new one"))
             }
-            None => Err(Problem::new(ErrorKind::Unauthorized, "the server does not know this token")),
+            None => Err(Problem::new(
+                ErrorKind::Unauthorized,
+                "the server does not know this token; ask the operator for one",
+            )),
         }
     }
 
@@ -196,8 +206,9 @@ fn check_name(name: &str, whose: &str) -> Result<(), ServeError> {
     if (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(good) && name != "lock" {
         return Ok(());
     }
-    let words =
-        format!("a {whose}'s name has 1 to 64 lower-case letters, digits, hyphens and underscores, and is not lock");
+    let words = format!(
+        "the name of a {whose} has 1 to 64 lower-case letters, digits, hyphens and underscores, and is not lock"
+    );
     Err(ServeError::new(ErrorKind::Input, words))
 }
 

@@ -278,7 +278,7 @@ impl Client {
         if value.node() != self.plan.expression().output() {
             return Err(MatrixError::NotPlanned {
                 operation: "a release of this value",
-                planned: "the result of the expression is released".into(),
+                planned: "only the result of the expression is released; decrypt other values for your own eyes".into(),
             });
         }
         let (engine, cts) = (self.plan.real()?, value.ciphertexts()?);
@@ -316,7 +316,9 @@ impl PublicClient {
         if !plan.engine().figures().fresh_public() {
             return Err(MatrixError::NotPlanned {
                 operation: "encryption under a public key",
-                planned: "statistics have room for the noise of the secret key's encryptions".into(),
+                planned:
+                    "statistics have room for the noise of encryptions under the secret key; let its owner encrypt"
+                        .into(),
             });
         }
         require_params(plan.params(), public.params())?;
@@ -440,7 +442,7 @@ fn require_encrypted(plan: &Plan, name: &str, node: usize) -> Result<(), MatrixE
     if plan.expression().is_plain(node) {
         return Err(MatrixError::NotPlanned {
             operation: "encryption of this input",
-            planned: format!("{name} is given to the server as it is"),
+            planned: format!("{name} is given to the server as it is; encrypt the others alone"),
         });
     }
     Ok(())
@@ -460,7 +462,7 @@ fn input_called(plan: &Plan, name: &str) -> Result<usize, MatrixError> {
         let names: Vec<&str> = expr.inputs().iter().map(|i| i.name.as_str()).collect();
         MatrixError::NotPlanned {
             operation: "an input of this name",
-            planned: format!("it is {name}, and the inputs are {}", names.join(", ")),
+            planned: format!("the plan has no input {name}; its inputs are {}", names.join(", ")),
         }
     })
 }

@@ -161,7 +161,9 @@ impl ContextSpec {
             return Self::refreshed(depth, options, set);
         }
         if automatic {
-            return refuse("only a context with a bootstrapping set refreshes by itself".into());
+            return refuse(
+                "only a context with a bootstrapping set refreshes by itself; name a set, A, A12, B or C".into(),
+            );
         }
         let levels = LEVELS_PER_PRODUCT * depth;
         let q_bits: Vec<u32> = std::iter::once(FIRST_BITS).chain(std::iter::repeat_n(scale, levels)).collect();

@@ -190,7 +190,7 @@ impl Encrypted {
         if self.unplanned.is_some() {
             return Err(MatrixError::NotPlanned {
                 operation: "sending a matrix of a context",
-                planned: "the matrices of a plan travel".into(),
+                planned: "only the matrices of a plan travel; make a plan for it".into(),
             });
         }
         Ok(match &self.values {
@@ -319,7 +319,7 @@ impl Encrypted {
             Values::Device(value) => Ok(value.on_host()?.ciphertexts()),
             Values::Bgv(_) | Values::Plain(_) => Err(MatrixError::NotPlanned {
                 operation: "reading integers as real numbers",
-                planned: "the plan computes with integers, exactly".into(),
+                planned: "the plan computes exactly with integers; read it as integers".into(),
             }),
         }
     }
@@ -333,7 +333,7 @@ impl Encrypted {
             Values::Bgv(bundles) => Ok(bundles.iter().map(Bundle::ciphertexts).collect()),
             Values::Ckks(_) | Values::Device(_) | Values::Plain(_) => Err(MatrixError::NotPlanned {
                 operation: "reading encrypted integers from another value",
-                planned: "this one holds real numbers, or is plain".into(),
+                planned: "this value holds real numbers, or is plain; read it as what it is".into(),
             }),
         }
     }
@@ -414,7 +414,7 @@ impl Encrypted {
 
 /// The refusal of a value where one of a context belongs.
 fn foreign() -> MatrixError {
-    let planned = "a context computes with the matrices that it encrypted".into();
+    let planned = "a context computes with the matrices that it encrypted; encrypt it with this context".into();
     MatrixError::NotPlanned { operation: "a value of a plan in a context", planned }
 }
 
@@ -464,7 +464,7 @@ impl Announced {
     /// Reads what [`header`] wrote.
     fn read(header: &[u8]) -> Result<Self, MatrixError> {
         if header.len() != HEADER_BYTES {
-            return Err(corrupt("no header of an encrypted value"));
+            return Err(corrupt("it does not begin as an encrypted value"));
         }
         let word = |at: usize| {
             let mut b = [0; 8];

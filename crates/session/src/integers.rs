@@ -125,7 +125,8 @@ fn integers(matrix: &Matrix) -> Result<Matrix<i128>, MatrixError> {
     let elements = matrix.data().iter().enumerate().map(|(at, x)| {
         whole(*x).ok_or_else(|| MatrixError::NoPlan {
             reason: format!(
-                "element ({}, {}) is {x}, and a context of integers takes integers below 2^53; round before",
+                "element ({}, {}) is not an integer below 2^53, and a context of integers takes no other; round it \
+                 first",
                 at / cols,
                 at % cols
             ),

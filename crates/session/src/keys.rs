@@ -71,8 +71,12 @@ impl ServerKeys {
     /// [`MatrixError::NotPlanned`] for a plan that refreshes, whose bootstrapping keys are worked on in memory.
     pub fn open(plan: &Plan, path: &Path, memory: usize) -> Result<Self, MatrixError> {
         if literal_of(plan).is_some() || refresh_of(plan).is_some() {
-            let planned = "it refreshes, and what bootstrapping needs is held in memory; read the keys as a whole";
-            return Err(MatrixError::NotPlanned { operation: "keys that stay in their file", planned: planned.into() });
+            let planned =
+                "the plan refreshes, and what bootstrapping needs is held in memory; read the keys as a whole";
+            return Err(MatrixError::NotPlanned {
+                operation: "leaving the keys in their file",
+                planned: planned.into(),
+            });
         }
         Ok(KeyFile::open(path, plan.params(), memory)?.into())
     }

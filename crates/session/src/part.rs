@@ -49,7 +49,7 @@ impl Form {
     pub fn of_bits(bits: u8) -> Result<Self, MatrixError> {
         match bits {
             0..8 => Ok(Self { added: bits & 1 > 0, rows: bits & 2 > 0, cols: bits & 4 > 0 }),
-            _ => Err(encrypted::corrupt("a part of an unknown form")),
+            _ => Err(encrypted::corrupt("it is a part of an unknown form")),
         }
     }
 
@@ -159,7 +159,7 @@ impl Part<'_> {
                 Err(MatrixError::WrongPlan { what, found, expected })
             }
             Held::Stored(stored) if stored.node() != self.node || self.form != Form::VALUE => {
-                Err(encrypted::corrupt("a part of another value than its store's"))
+                Err(encrypted::corrupt("it is a part of another value than its store's"))
             }
             Held::Blocks(blocks) if blocks.len() != self.rows.len() * self.cols.len() => {
                 let expected = self.rows.len() * self.cols.len();
@@ -271,7 +271,7 @@ impl Server {
         a.check(plan)?;
         let summed_before = if rows { a.form.rows } else { a.form.cols };
         if summed_before {
-            let planned = "this axis was summed over already".into();
+            let planned = "it was summed over already; sum over the other axis".into();
             return Err(MatrixError::NotPlanned { operation: "a sum over this axis", planned });
         }
         let form = if rows { Form { rows: true, ..a.form } } else { Form { cols: true, ..a.form } };
@@ -328,7 +328,7 @@ impl Encrypted {
     pub fn of_part(plan: &Plan, part: &Part<'_>) -> Result<Self, MatrixError> {
         part.check(plan)?;
         if part.form != Form::VALUE {
-            let planned = "a sum of matrices is no value of the plan; it is decrypted as it is".into();
+            let planned = "a sum of matrices is not a value of the plan; decrypt it as it is".into();
             return Err(MatrixError::NotPlanned { operation: "taking this part for a value", planned });
         }
         let (rows, cols) = layout(plan, part.node)?.0;

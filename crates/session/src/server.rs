@@ -69,7 +69,8 @@ impl Server {
         if !plan.is_keyless() {
             return Err(MatrixError::NotPlanned {
                 operation: "a server without keys",
-                planned: "only plans of integers that multiply once are computed without evaluation keys; make it by client.server()"
+                planned: "only plans of integers that multiply once are computed without evaluation keys; make the \
+                          server by client.server()"
                     .into(),
             });
         }
@@ -108,8 +109,8 @@ impl Server {
                         return Err(HeError::Rlwe(RlweError::WrongKey { what, found, expected }).into());
                     }
                     (Some(_), None) => {
-                        let planned =
-                            "it refreshes; make the server by client.server(), or from the bytes of such a one";
+                        let planned = "the plan refreshes; make the server by client.server(), or from the bytes of \
+                                       such a server";
                         let operation = "a server without bootstrapping keys";
                         return Err(MatrixError::NotPlanned { operation, planned: planned.into() });
                     }
@@ -124,8 +125,8 @@ impl Server {
                         Some(Box::new(threads.run(|| Refresher::new(Arc::unwrap_or_clone(own), None))?))
                     }
                     (Some(_), None) => {
-                        let planned =
-                            "it refreshes; make the server by client.server(), or from the bytes of such a one";
+                        let planned = "the plan refreshes; make the server by client.server(), or from the bytes of \
+                                       such a server";
                         let operation = "a server without the keys of its refresh";
                         return Err(MatrixError::NotPlanned { operation, planned: planned.into() });
                     }
@@ -202,7 +203,7 @@ impl Server {
     }
 
     pub(super) fn planned(&self, operation: &'static str) -> Result<&Plan, MatrixError> {
-        let planned = || "a context computes without a plan".into();
+        let planned = || "a context computes without a plan; make a plan for it".into();
         self.plan().ok_or_else(|| MatrixError::NotPlanned { operation, planned: planned() })
     }
 
@@ -221,7 +222,7 @@ impl Server {
             Mode::Unplanned(unplanned, evaluator) => Ok((unplanned, evaluator)),
             _ => Err(MatrixError::NotPlanned {
                 operation,
-                planned: "only a context does it; a plan knows its inputs".into(),
+                planned: "only a context does it; a plan knows its inputs, and where values are refreshed".into(),
             }),
         }
     }
@@ -319,7 +320,7 @@ impl Server {
         if !plan.expression().is_plain(node) {
             return Err(MatrixError::NotPlanned {
                 operation: "taking this input unencrypted",
-                planned: format!("{name} comes encrypted"),
+                planned: format!("the plan has {name} encrypted; encrypt it, or describe it as plain in a new plan"),
             });
         }
         let engine = plan.real()?;
@@ -338,7 +339,7 @@ impl Server {
         if !plan.expression().is_plain(node) {
             return Err(MatrixError::NotPlanned {
                 operation: "taking this input unencrypted",
-                planned: format!("{name} comes encrypted"),
+                planned: format!("the plan has {name} encrypted; encrypt it, or describe it as plain in a new plan"),
             });
         }
         Ok(Encrypted::plain(plan, node, matrices.to_vec()))
@@ -470,7 +471,7 @@ impl Server {
         if !expr.has_one_result() {
             return Err(MatrixError::NotPlanned {
                 operation: "a run of the whole expression",
-                planned: "it has several results; compute it operation by operation".into(),
+                planned: "the plan has several results; compute it operation by operation".into(),
             });
         }
         if inputs.len() != expr.inputs().len() {
@@ -491,7 +492,7 @@ impl Server {
             if let Some(input) = expr.input_at(at) {
                 return Err(MatrixError::NotPlanned {
                     operation: "a run without all inputs",
-                    planned: format!("{} is missing", input.name),
+                    planned: format!("{} is missing; give each input once", input.name),
                 });
             }
             let operands: Vec<Encrypted> = node.operands.iter().filter_map(|o| values[*o].clone()).collect();
@@ -504,7 +505,10 @@ impl Server {
                 }
             }
         }
-        let missing = || MatrixError::NotPlanned { operation: "the result", planned: String::new() };
+        let missing = || MatrixError::NotPlanned {
+            operation: "the result",
+            planned: "no operation of the plan computed it".into(),
+        };
         values[expr.output()].take().ok_or_else(missing)
     }
 

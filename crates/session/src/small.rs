@@ -219,7 +219,7 @@ impl SmallServer {
     fn evaluator(&self) -> Result<&Evaluator, MatrixError> {
         match &self.0.evaluator {
             Some(evaluator) => Ok(evaluator),
-            None => no_plan("a server without keys forecasts; encrypted arrays are computed with by their context"),
+            None => no_plan("a server without keys only forecasts; compute on encrypted arrays with their context"),
         }
     }
 
@@ -270,7 +270,8 @@ impl SmallServer {
         }
         if !(a.len.is_power_of_two() && a.len <= slots && len > 0 && len.is_multiple_of(a.len)) {
             return no_plan(format!(
-                "{} encrypted elements beside {len} others; what is repeated has a power of two of elements, up to {slots}: repeat it before it is encrypted",
+                "{} encrypted elements cannot be repeated to {len}; take a power of two of them, up to {slots}, that \
+                 divides it, or repeat them before they are encrypted",
                 a.len
             ));
         }
@@ -319,7 +320,7 @@ impl SmallServer {
                 let all = layers.iter().chain(others).map(|(number, layer)| (*number, *layer));
                 Held::Foreseen(foreseen(*x, *y)?, all.collect())
             }
-            _ => return no_plan("an encrypted array and a forecast do not go together"),
+            _ => return no_plan("an encrypted array and a forecast do not go together; give two of one kind"),
         };
         Ok(SmallArray { len: a.len, bits: false, held })
     }
@@ -423,7 +424,8 @@ impl SmallServer {
         let half = self.set().slots() / 2;
         if !(a.len.is_power_of_two() && a.len <= half) {
             return no_plan(format!(
-                "a shift of {} encrypted elements; take a power of two of them, up to {half}, or shift them before they are encrypted",
+                "{} encrypted elements cannot be shifted; take a power of two of them, up to {half}, or shift them \
+                 before they are encrypted",
                 a.len
             ));
         }
@@ -452,7 +454,7 @@ impl SmallServer {
         for result in results {
             match &result.held {
                 Held::Foreseen(_, layers) => all.extend(layers.iter().map(|(number, layer)| (*number, *layer))),
-                Held::Values(_) => return no_plan("an encrypted array is computed already; forecast the computation"),
+                Held::Values(_) => return no_plan("an encrypted array is computed already; give a forecast of it"),
             }
         }
         Ok(Choice { set: self.set().name(), layers: all.into_values().collect() })
@@ -473,7 +475,7 @@ fn filled(values: &[u64], slots: usize) -> impl Iterator<Item = Vec<u64>> {
 /// An array of ciphertexts, or the forecast of one.
 fn made(len: usize, bits: bool, held: Held) -> Result<SmallArray, MatrixError> {
     if len == 0 {
-        return no_plan("an array without elements; give it one");
+        return no_plan("an array needs at least one element");
     }
     Ok(SmallArray { len, bits, held })
 }
@@ -566,7 +568,7 @@ impl SmallContext {
     /// [`MatrixError::He`] for another set or key; [`MatrixError::NoPlan`] for a forecast.
     pub fn decrypt(&self, array: &SmallArray) -> Result<Vec<u64>, MatrixError> {
         let Held::Values(values) = &array.held else {
-            return no_plan("a forecast has no values to decrypt");
+            return no_plan("a forecast has no values to decrypt; compute with encrypted arrays");
         };
         let decryptor = Decryptor::new(&self.server.set().params, &self.secret)?;
         let all = || values.iter().map(|x| decryptor.decrypt(x)).collect::<Result<Vec<_>, _>>();

@@ -93,7 +93,7 @@ pub(super) fn layout(plan: &Plan, node: usize) -> Result<Layout, MatrixError> {
 fn size(plan: &Plan, node: usize) -> Result<NodeSize, MatrixError> {
     plan.engine().figures().size(node).ok_or_else(|| MatrixError::NotPlanned {
         operation: "storing this value",
-        planned: "inputs and results are stored".into(),
+        planned: "only inputs and results are stored".into(),
     })
 }
 
@@ -141,7 +141,7 @@ pub(super) fn from_container(plan: &Plan, says: &[u8], bytes: &[u8]) -> Result<C
     if bundle.application() != says {
         // Tells another plan by its own error.
         encrypted::node_of(plan, bundle.application().get(..encrypted::HEADER_BYTES).unwrap_or_default())?;
-        return Err(encrypted::corrupt("a block of another place"));
+        return Err(encrypted::corrupt("it is a block of another place"));
     }
     let mut all = bundle.into_parts().1;
     match (all.pop(), all.is_empty()) {
@@ -204,12 +204,12 @@ impl Stored {
         let reader = Reader::open(path, reading)?;
         let contents = &reader.description().contents;
         if contents["kind"] != KIND {
-            return Err(encrypted::corrupt("a store of something else than a matrix"));
+            return Err(encrypted::corrupt("it is a store of something else than a matrix"));
         }
         let plan = Plan::from_json(&contents["plan"].to_string())?;
         let node = contents["node"].as_u64().and_then(|n| usize::try_from(n).ok());
         let node = node.filter(|n| *n < plan.expression().nodes().len());
-        let node = node.ok_or_else(|| encrypted::corrupt("a store of a value that its plan does not have"))?;
+        let node = node.ok_or_else(|| encrypted::corrupt("it is a store of a value that its plan does not have"))?;
         let expected = description(&plan, node, reader.description().key, contents["seeded"] == true)?;
         // The plan is compared by its name, which is that of what it computes; the rest has to be what the plan says.
         let agrees = |name: &str| expected.contents[name] == contents[name];
@@ -512,7 +512,7 @@ fn encrypt(
     let operand = operand_of(plan, node).filter(|_| !plan.expression().is_plain(node));
     let operand = operand.ok_or_else(|| MatrixError::NotPlanned {
         operation: "encryption of this input",
-        planned: format!("{name} is given to the server as it is"),
+        planned: format!("{name} is given to the server as it is; encrypt the others alone"),
     })?;
     let ((rows, cols), _) = layout(plan, node)?;
     let grid = Grid::new(rows, cols, block_bytes(plan, node, seeded)?)?;

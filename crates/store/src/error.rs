@@ -20,49 +20,52 @@ pub enum StoreError {
         reason: String,
     },
     /// Nothing there, or something else.
-    #[error("{}: this is no store; name a folder that was written by one", path.display())]
+    #[error("{}: this is not a store; name a folder that holds one", path.display())]
     NotAStore {
         /// The folder.
         path: PathBuf,
     },
     /// A store without its root.
-    #[error("{}: its writing was not finished; go on with resume, or remove the folder", path.display())]
+    #[error("{}: this store is not finished; go on with resume, or remove the folder", path.display())]
     Unfinished {
         /// The folder.
         path: PathBuf,
     },
     /// A name that is taken: stores are never changed.
-    #[error("{}: there is something already; name another folder, or remove this one", path.display())]
+    #[error("{}: this exists already; name another folder, or remove this one", path.display())]
     Exists {
         /// The folder.
         path: PathBuf,
     },
     /// The left-over files belong to another work.
-    #[error("{}: what was begun there is another work than this one; name another folder, or remove this one", path.display())]
+    #[error("{}: the unfinished store here was begun for something else; name another \
+             folder, or remove it", path.display())]
     OtherWork {
         /// The folder.
         path: PathBuf,
     },
     /// A secret key in the place of an output.
-    #[error("{}: holds a secret key, and what it encrypted would be lost; name another file, or remove it first", path.display())]
+    #[error("{}: this file holds a secret key, and what it encrypted would be lost; name another file, or remove it \
+             first", path.display())]
     KeyLost {
         /// The file.
         path: PathBuf,
     },
     /// Something else in the place of a secret key.
-    #[error("{}: is there already and holds something else; name another file, or remove it first", path.display())]
+    #[error("{}: this file exists and holds something else than a key; name another \
+             file, or remove it first", path.display())]
     Taken {
         /// The file.
         path: PathBuf,
     },
     /// Somebody else writes there now.
-    #[error("{}: another process writes there now; wait for it, or name another folder", path.display())]
+    #[error("{}: another process is writing here; wait for it, or name another folder", path.display())]
     Busy {
         /// The folder.
         path: PathBuf,
     },
     /// A version that this release does not know.
-    #[error("{}: version {found} of the store is unknown here; use a newer release", path.display())]
+    #[error("{}: this store has the unknown version {found}; use a newer release of sudare", path.display())]
     Version {
         /// The folder.
         path: PathBuf,
@@ -93,7 +96,7 @@ pub enum StoreError {
     #[error(transparent)]
     Wire(#[from] WireError),
     /// A place or size that the grid does not have.
-    #[error("{what}: {found} is beyond {limit}")]
+    #[error("{what}: {found} does not fit, for the limit is {limit}")]
     Range {
         /// The value that was asked for.
         what: &'static str,

@@ -119,7 +119,7 @@ impl KeyFile {
         let records = KeyRecord::of_header(params, &header)?;
         let (found, expected) = (file.metadata().at(path)?.len(), header.total_bytes());
         if found != expected {
-            return Err(StoreError::damaged(path, format!("{found} bytes where there have to be {expected}")));
+            return Err(StoreError::damaged(path, format!("it has {found} bytes, and these keys have {expected}")));
         }
         let (mut keys, mut segment) = (BTreeMap::new(), 0);
         for record in records {

@@ -97,7 +97,7 @@ impl Grid {
         }
         let shards = [(self.shard_rows, self.rows), (self.shard_cols, self.cols)];
         match shards.into_iter().find(|(shard, all)| !(1..=*all).contains(shard)) {
-            Some((shard, all)) => beyond("the blocks along a shard", shard as u64, all as u64),
+            Some((shard, all)) => beyond("the number of blocks along a shard", shard as u64, all as u64),
             None => Ok(()),
         }
     }
@@ -255,7 +255,8 @@ impl Root {
     /// Reads a root document: it has to be byte by byte what [`Root::document`] writes.
     pub fn read(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
         let damaged = |what: &str| StoreError::damaged(path, what);
-        let parsed: Value = serde_json::from_slice(bytes).map_err(|e| damaged(&format!("no document: {e}")))?;
+        let parsed: Value =
+            serde_json::from_slice(bytes).map_err(|e| damaged(&format!("its document cannot be read: {e}")))?;
         let fields = &parsed["attributes"]["sudare"];
         match fields["version"].as_u64() {
             Some(VERSION) => {}
@@ -263,20 +264,23 @@ impl Root {
             None => return Err(StoreError::NotAStore { path: path.parent().unwrap_or(path).into() }),
         }
         let text = |name: &str| fields[name].as_str().unwrap_or_default();
-        let grid: Grid = serde_json::from_value(fields["grid"].clone()).map_err(|_| damaged("no grid"))?;
+        let grid: Grid =
+            serde_json::from_value(fields["grid"].clone()).map_err(|_| damaged("its document has no valid grid"))?;
         grid.check().map_err(|e| damaged(&e.to_string()))?;
         let root = Self {
             grid,
-            work: unhex(text("work")).ok_or_else(|| damaged("no name of a work"))?,
+            work: unhex(text("work")).ok_or_else(|| damaged("its document does not name the work"))?,
             description: Description {
-                params: ParamsHash(unhex(text("params")).ok_or_else(|| damaged("no parameters' hash"))?),
-                key: KeyId(unhex(text("key")).ok_or_else(|| damaged("no key's name"))?),
+                params: ParamsHash(
+                    unhex(text("params")).ok_or_else(|| damaged("its document has no hash of parameters"))?,
+                ),
+                key: KeyId(unhex(text("key")).ok_or_else(|| damaged("its document does not name the key"))?),
                 contents: fields["contents"].clone(),
             },
-            digest: unhex(text("digest")).ok_or_else(|| damaged("no digest"))?,
+            digest: unhex(text("digest")).ok_or_else(|| damaged("its document has no digest"))?,
         };
         if root.document() != bytes {
-            return Err(damaged("a document that no writer of stores wrote"));
+            return Err(damaged("its document is not as it is written"));
         }
         Ok(root)
     }
@@ -317,7 +321,7 @@ impl Paths {
     pub fn check_folders(&self, file: &Path) -> Result<(), StoreError> {
         let inside = file.ancestors().skip(1).take_while(|folder| *folder != self.0);
         match inside.into_iter().find(|folder| folder.is_symlink()) {
-            Some(link) => Err(StoreError::damaged(link, "a link where the store has a folder")),
+            Some(link) => Err(StoreError::damaged(link, "a symbolic link is where the store has a folder")),
             None => Ok(()),
         }
     }

@@ -182,7 +182,7 @@ fn failed(error: StoreError) -> PartyError {
 }
 
 fn damaged(path: &Path) -> StoreError {
-    StoreError::damaged(path, "an answer that no ledger writes")
+    StoreError::damaged(path, "its record of an answer is not as it is written")
 }
 
 fn stored(path: &Path, subject: &Digest) -> Result<(Digest, Option<ReleasePolicy>), StoreError> {

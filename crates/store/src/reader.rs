@@ -46,7 +46,7 @@ fn document(path: &Path, most: u64) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::new();
     File::open(path).at(path)?.take(most + 1).read_to_end(&mut bytes).at(path)?;
     if bytes.len() as u64 > most {
-        return Err(StoreError::damaged(path, format!("more than {most} bytes")));
+        return Err(StoreError::damaged(path, format!("it has more than {most} bytes")));
     }
     Ok(bytes)
 }
@@ -69,13 +69,13 @@ impl Reader {
         let expected = [(paths.blocks(), root.grid.blocks_document()), (paths.digests(), root.grid.digests_document())];
         for (path, expected) in expected {
             if document(&path, MAX_DOCUMENT)? != expected {
-                return Err(StoreError::damaged(&path, "a document that does not fit its root"));
+                return Err(StoreError::damaged(&path, "it does not fit zarr.json, the store's root"));
             }
         }
         let (table, length) = (paths.digest_table(), (root.grid.blocks() * DIGEST) as u64);
         let digests = document(&table, length)?;
         if digests.len() as u64 != length || root.digest_with(&digests) != root.digest {
-            return Err(StoreError::damaged(&paths.root(), "root and digests of the blocks do not go together"));
+            return Err(StoreError::damaged(&paths.root(), "it does not fit the digests of the blocks"));
         }
         Ok(Self { paths, root, digests, reading, open: PerProcess::new(), bytes_read: AtomicU64::new(0) })
     }
@@ -125,7 +125,7 @@ impl Reader {
         let at = (row * self.root.grid.cols + col) * DIGEST;
         match self.digests[at..at + DIGEST] == *digest {
             true => Ok(()),
-            false => Err(StoreError::damaged(path, format!("block ({row}, {col}) is another than was written"))),
+            false => Err(StoreError::damaged(path, format!("block ({row}, {col}) is not the one that was written"))),
         }
     }
 

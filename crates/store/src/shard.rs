@@ -49,7 +49,7 @@ impl<'w> ShardWriter<'w> {
         let limit = self.writer.grid().members(self.shard).count();
         if self.digests.len() == limit {
             return Err(StoreError::Range {
-                what: "the blocks of a shard",
+                what: "the number of blocks of a shard, all of which have to be written",
                 found: limit as u64 + 1,
                 limit: limit as u64,
             });
@@ -67,7 +67,11 @@ impl<'w> ShardWriter<'w> {
     pub fn finish(mut self) -> Result<(), StoreError> {
         let (found, limit) = (self.digests.len(), self.writer.grid().members(self.shard).count());
         if found != limit {
-            return Err(StoreError::Range { what: "the blocks of a shard", found: found as u64, limit: limit as u64 });
+            return Err(StoreError::Range {
+                what: "the number of blocks of a shard, all of which have to be written",
+                found: found as u64,
+                limit: limit as u64,
+            });
         }
         let index = self.writer.grid().index(self.shard);
         self.write(&index)?;
@@ -102,7 +106,10 @@ pub(crate) fn check_length(file: &File, path: &Path, grid: &Grid, shard: (usize,
     let expected = grid.members(shard).count() as u64 * grid.block_bytes + grid.index(shard).len() as u64;
     let found = file.metadata().at(path)?.len();
     if found != expected {
-        return Err(StoreError::damaged(path, format!("{found} bytes where the shard has {expected}")));
+        return Err(StoreError::damaged(
+            path,
+            format!("it has {found} bytes, and a shard of this store has {expected}"),
+        ));
     }
     Ok(())
 }
@@ -111,6 +118,6 @@ pub(crate) fn check_length(file: &File, path: &Path, grid: &Grid, shard: (usize,
 pub(crate) fn expect_index(path: &Path, grid: &Grid, shard: (usize, usize), index: &[u8]) -> Result<(), StoreError> {
     match index == grid.index(shard) {
         true => Ok(()),
-        false => Err(StoreError::damaged(path, "the shard's index is not that of its place")),
+        false => Err(StoreError::damaged(path, "the index of the shard is wrong")),
     }
 }

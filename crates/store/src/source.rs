@@ -43,7 +43,11 @@ impl InMemory {
     pub fn new(cols: usize, containers: Vec<Vec<u8>>) -> Result<Self, StoreError> {
         let Some(first) = containers.first().filter(|_| cols > 0 && containers.len().is_multiple_of(cols)) else {
             let found = containers.len() as u64;
-            return Err(StoreError::Range { what: "blocks of whole rows", found, limit: cols as u64 });
+            return Err(StoreError::Range {
+                what: "the number of blocks, a multiple of those in a row",
+                found,
+                limit: cols as u64,
+            });
         };
         let block_bytes = padded(first.len() as u64);
         if containers.iter().any(|c| padded(c.len() as u64) != block_bytes) {
@@ -57,8 +61,8 @@ impl InMemory {
 pub(crate) fn check_place((rows, cols): (usize, usize), row: usize, col: usize) -> Result<(), StoreError> {
     let beyond = |what, found, limit| Err(StoreError::Range { what, found: found as u64, limit: limit as u64 });
     match (row < rows, col < cols) {
-        (false, _) => beyond("a row of blocks", row, rows),
-        (_, false) => beyond("a column of blocks", col, cols),
+        (false, _) => beyond("the row of a block, counted from 0", row, rows),
+        (_, false) => beyond("the column of a block, counted from 0", col, cols),
         _ => Ok(()),
     }
 }

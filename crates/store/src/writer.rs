@@ -200,7 +200,7 @@ impl Writer {
         for shard in (0..down).flat_map(|i| (0..across).map(move |j| (i, j))) {
             let Some(digests) = done.get(&shard) else {
                 let (found, limit) = (done.len() as u64, (down * across) as u64);
-                return Err(StoreError::Range { what: "the finished shards", found, limit });
+                return Err(StoreError::Range { what: "the number of finished shards", found, limit });
             };
             for ((row, col), digest) in self.grid.members(shard).zip(digests) {
                 table[row * self.grid.cols + col] = *digest;

@@ -13,7 +13,7 @@ pub enum TfheError {
     #[error(transparent)]
     Rlwe(#[from] RlweError),
     /// A parameter that makes no sense.
-    #[error("parameters: {reason}")]
+    #[error("{reason}")]
     Parameters {
         /// What is wrong, and what would be right.
         reason: String,
@@ -35,7 +35,10 @@ pub enum TfheError {
         claimed: u32,
     },
     /// A failure probability over the declared bound.
-    #[error("a bootstrap fails with probability 2^{found:.1}, over the declared 2^{declared:.1}")]
+    #[error(
+        "a bootstrap fails with probability 2^{found:.1}, over the declared 2^{declared:.1}; declare a larger one, or \
+         take parameters with less noise"
+    )]
     FailureProbability {
         /// log2 of what the noise formulas give.
         found: f64,
@@ -43,7 +46,7 @@ pub enum TfheError {
         declared: f64,
     },
     /// Objects whose shapes do not go together.
-    #[error("{what}: {found} where {expected} was expected")]
+    #[error("{what}: {found} was given, and {expected} is needed")]
     Shape {
         /// What has the wrong shape.
         what: &'static str,
@@ -53,7 +56,10 @@ pub enum TfheError {
         found: usize,
     },
     /// Objects of different moduli.
-    #[error("a ciphertext modulo {found} where one modulo {expected} was expected")]
+    #[error(
+        "a ciphertext is modulo {found}, and one modulo {expected} is needed; use what was made with one set of \
+         parameters"
+    )]
     Modulus {
         /// The modulus expected.
         expected: u64,
@@ -62,7 +68,8 @@ pub enum TfheError {
     },
     /// A message or table value that the message space does not hold.
     #[error(
-        "the message does not fit a space of {space} values; take a smaller one, or parameters with more message bits"
+        "the message does not fit a space of {space} values, from 0 on; take a smaller one, or parameters with more \
+         message bits"
     )]
     Message {
         /// The refused value.
@@ -96,7 +103,8 @@ pub enum TfheError {
     },
     /// A leveled operation whose result could decrypt wrongly.
     #[error(
-        "{operation}: the result would decrypt wrongly with probability 2^{found:.1}, over the declared 2^{declared:.1}; take fewer steps, finer digits or a smaller message space, or bootstrap before"
+        "{operation}: the result would decrypt wrongly with probability 2^{found:.1}, over the declared \
+         2^{declared:.1}; take fewer steps, finer digits or a smaller message space, or bootstrap first"
     )]
     LeveledNoise {
         /// The refused operation.

@@ -293,6 +293,10 @@ pub(crate) fn check_plaintext(params: &TfheParams, bits: bool) -> Result<(), Tfh
     if (params.literal().plaintext == Plaintext::Bit) == bits {
         return Ok(());
     }
-    let reason = if bits { "these parameters hold integers, not bits" } else { "these parameters hold bits" };
+    let reason = if bits {
+        "these parameters hold integers, not bits; take a set of gates"
+    } else {
+        "these parameters hold bits, not integers; take a set of integers"
+    };
     Err(TfheError::Parameters { reason: reason.into() })
 }

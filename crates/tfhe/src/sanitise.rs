@@ -35,6 +35,9 @@ fn deviations(server: &ServerKey) -> [f64; 2] {
 }
 
 /// Variance of a bit after [`ServerKey::sanitise`], without that of its new masks.
+///
+/// # Errors
+/// `RlweError::Ring` for digits whose Gaussian no sampler serves.
 pub fn sanitised(server: &ServerKey) -> Result<f64, TfheError> {
     let last = WideGaussian::new(deviations(server)[1])?.sigma() / server.params().context().q() as f64;
     Ok(rotated(server)? + last * last)
@@ -75,7 +78,8 @@ impl ServerKey {
         params.context().check(leveled.context())?;
         if gadget.dropped(params.context().bits()) != 0 || params.literal().unroll != 1 || leveled.space() != 2 {
             return Err(TfheError::Parameters {
-                reason: "a randomised bootstrap takes one-bit messages, digits of all bits of q and one key bit a step"
+                reason: "a randomised bootstrap needs one-bit messages, digits of all bits of q and one key bit a \
+                         step; take such parameters"
                     .into(),
             });
         }

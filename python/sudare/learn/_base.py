@@ -162,8 +162,16 @@ def not_negative(value: Any, name: str) -> float:
     """A finite number that is not below zero."""
     found = real(value, name)
     if not 0 <= found < np.inf:
-        raise InputError(f"{name} is a number that is not below zero, not {value!r}")
+        raise InputError(f"{name} is a finite number of at least 0, not {value!r}")
     return found
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def finite(values: NDArray[Any], name: str) -> Floats:
@@ -171,11 +179,13 @@ def finite(values: NDArray[Any], name: str) -> Floats:
     try:
         found = values.astype(np.float64)
     except TypeError as error:
-        raise UnsupportedError(
-            f"{name}: an element is no number: argument must be a number: {error}"
+        raise UnsupportedError(f"{name}: an element is not a number: {error}") from None
+    except ValueError:
+        # Values are nobody's business but the caller's, and messages travel: the position alone.
+        at = next((at for at, value in np.ndenumerate(values) if not _is_number(value)), ())
+        raise InputError(
+            f"{name}: the element at {at} is not a number; convert it, or leave its row out"
         ) from None
-    except ValueError as error:
-        raise InputError(f"{name}: an element is no number: {error}") from None
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         raise InputError(f"{name} contains NaN or infinity, first at {tuple(bad[0].tolist())}; fill it first")

@@ -13,24 +13,14 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
-use sudare_search::{Answer, Client, Database, Gap, Goal, Hit, Index, Keys, Payload, Query, Server};
+use sudare_search::{Answer, Client, Database, Hit, Index, Keys, Query, Server};
+use sudare_submissions::fetch::{NUMBERS, Size};
 use sudare_submissions::{Outcome, Reported, Step, floats, note_costs, read, run, write, write_secret};
 
-/// Payload numbers of a row, and their bits: 0 to 4095.
-const NUMBERS: usize = 7;
-const BITS: u32 = 12;
 /// Seconds without a query after which the resident server ends.
 const IDLE: u64 = 600;
 /// Rows that are encrypted at a time, at least: one segment.
 const LOT: usize = 1 << 14;
-
-/// Name, rows, coordinates, and the end of the scores of what does not match.
-const SIZES: [(&str, u64, usize, f64); 4] = [
-    ("toy", 1_000, 128, 0.66),
-    ("small", 50_000, 128, 0.66),
-    ("medium", 1_000_000, 256, 0.52),
-    ("large", 20_000_000, 512, 0.40),
-];
 
 struct Instance {
     io: PathBuf,
@@ -41,13 +31,9 @@ struct Instance {
 
 impl Instance {
     fn new(step: &Step) -> Outcome<Self> {
-        let size: usize = step.argument(0)?.parse()?;
-        let (name, rows, d, low) = *SIZES.get(size).ok_or("sizes are 0 to 3")?;
-        let payload = Some(Payload { numbers: NUMBERS, bits: BITS });
-        // No vector of the generator has a cosine under −low with another's, but for a probability of 2^−40.
-        let goal = Goal { d, rows, above: 0.8, gap: Gap { low, high: 0.82 }, lowest: -low, payload };
-        let (io, data) = (Path::new("io").join(name), Path::new("datasets").join(name));
-        Ok(Self { io, data, index: Index::new(goal)?, count_only: step.has("--count_only") })
+        let size = Size::new(step.argument(0)?.parse()?)?;
+        let (io, data) = (Path::new("io").join(size.name), Path::new("datasets").join(size.name));
+        Ok(Self { io, data, index: size.index()?, count_only: step.has("--count_only") })
     }
 
     fn keys(&self) -> PathBuf {

@@ -84,9 +84,11 @@ fn array(params: &TfheParams, path: &Path) -> Result<EncryptedArray, CliError> {
     let bytes = files::read(path, MAX_OBJECT)?;
     let (own, rest) = parted(&bytes).in_file(path)?;
     if own.hash() != params.hash() {
-        return Err(
-            CliError::new(ErrorKind::Mismatch, "the array is under other parameters than the key").in_file(path)
-        );
+        return Err(CliError::new(
+            ErrorKind::Mismatch,
+            "the array is under other parameters than the key; encrypt it with this key",
+        )
+        .in_file(path));
     }
     wire::tfhe_array_from_bytes(params, rest).in_file(path)
 }
@@ -119,10 +121,13 @@ fn encrypt(all: &Args, a: &args::Encrypt) -> Result<(), CliError> {
     let element: ElementType = named(&a.dtype)?;
     let (params, key) = secret_key(&a.keys)?;
     let (Array { shape, data }, _) = matrices::array::<i128>(&a.array, &a.csv)?;
-    let refused = |x: i128| {
-        CliError::new(ErrorKind::Input, format!("{x} is no {element}; name another --dtype")).in_file(&a.array)
+    // The place alone: what stands there is the owner's, and messages travel.
+    let refused = |at: usize| {
+        let message = format!("element {at}, counted from 0, does not fit {element}; name another --dtype");
+        CliError::new(ErrorKind::Input, message).in_file(&a.array)
     };
-    let words: Result<Vec<u64>, _> = data.iter().map(|x| word(element, *x).ok_or_else(|| refused(*x))).collect();
+    let words = data.iter().enumerate().map(|(at, x)| word(element, *x).ok_or_else(|| refused(at)));
+    let words: Result<Vec<u64>, _> = words.collect();
     let words = words?;
     let made = Threads::new(all.threads).run(|| key.encrypt_array(element, shape, &words))?;
     store(all, &params, &made, &a.output)
@@ -146,7 +151,7 @@ fn decrypt(all: &Args, a: &args::Decrypt) -> Result<(), CliError> {
         [n] => (*n, 1),
         [rows, cols] => (*rows, *cols),
         other => {
-            let message = format!("an array of {} axes is no matrix; decrypt it in Python", other.len());
+            let message = format!("an array of {} axes is not a matrix; decrypt it in Python", other.len());
             return Err(CliError::new(ErrorKind::Input, message).in_file(&a.array));
         }
     };
@@ -181,8 +186,10 @@ fn operate(
         ("invert", None) => Ok(evaluator.inverted(left)?),
         ("negative", None) => Ok(evaluator.negative(left)?),
         ("settle", None) => Ok(evaluator.settled(left)?),
-        ("invert" | "negative" | "settle", Some(_)) => usage(format!("{} takes one array", a.operation)),
-        (name, None) => usage(format!("{name} takes two arrays, or an array and an integer")),
+        ("invert" | "negative" | "settle", Some(_)) => {
+            usage(format!("{} takes one array; leave the second out", a.operation))
+        }
+        (name, None) => usage(format!("{name} takes two arrays, or an array and an integer; give the second")),
         (name, Some(right)) => {
             let operation: Elementwise = named(name)?;
             let right = match right.parse::<i128>() {
@@ -202,7 +209,10 @@ fn operate(
 /// An integer that everybody knows, in each element of an array like another.
 fn public(evaluator: &dyn ArrayEvaluator, like: &EncryptedArray, number: i128) -> Result<EncryptedArray, CliError> {
     let Some(word) = word(like.element(), number) else {
-        return Err(CliError::new(ErrorKind::Usage, format!("{number} is no {}", like.element())));
+        return Err(CliError::new(
+            ErrorKind::Usage,
+            format!("{number} does not fit {}; give another number", like.element()),
+        ));
     };
     Ok(evaluator.public_array(like.element(), like.shape().to_vec(), &vec![word; like.len()])?)
 }

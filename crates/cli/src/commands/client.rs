@@ -62,11 +62,11 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
     };
     let Some(input) = plan.expression().inputs().iter().find(|i| Some(&i.name) == a.name.as_ref()) else {
         let names: Vec<&str> = plan.expression().inputs().iter().map(|i| i.name.as_str()).collect();
-        let name = a.name.as_deref().unwrap_or("NAME is missing");
-        return Err(CliError::new(
-            ErrorKind::Usage,
-            format!("--as {name}: the plan's inputs are {}", names.join(", ")),
-        ));
+        let given = match &a.name {
+            Some(name) => format!("--as {name} names no input of the plan"),
+            None => "--as NAME is missing".into(),
+        };
+        return Err(CliError::new(ErrorKind::Usage, format!("{given}; the plan's inputs are {}", names.join(", "))));
     };
     let shape = (input.rows, input.cols);
     let encryptor = match peek(files::open_unbuffered(&a.keys)?).in_file(&a.keys)?.object() {
@@ -150,7 +150,7 @@ fn result_names(plan: &Plan, a: &args::Decrypt) -> Result<Names, CliError> {
                 Err(CliError::new(ErrorKind::Input, message).in_file(path))
             }
             None => {
-                let message = format!("there are no names of {what} in this file; name another");
+                let message = format!("this file has no names of {what}; name another file");
                 Err(CliError::new(ErrorKind::Input, message).in_file(path))
             }
         }
@@ -171,8 +171,8 @@ pub fn decrypt(args: &args::Args, a: &args::Decrypt) -> Result<(), CliError> {
         AnyPlan::Model(plan) => return model::decrypt(args, a, &plan),
     };
     if plan.release().is_some() && !a.release && !a.private {
-        let message = "this plan declares releases: decrypt with --release what others will see, with --private what only \
-                       the owner of the key will";
+        let message = "this plan declares releases: decrypt with --release what others will see, with --private what \
+                       only the owner of the key will";
         return Err(CliError::new(ErrorKind::Release, message).in_file(&a.plan));
     }
     let names = result_names(&plan, a)?;

@@ -72,7 +72,10 @@ fn samples(list: Option<&str>) -> Samples {
 fn build(all: &Args, a: &args::Build) -> Result<(), CliError> {
     let policy = Policy { least_eps: a.least_eps, most_sites: a.most_sites, most_starts: a.most_starts };
     if [a.least_eps, a.most_sites, a.most_starts].contains(&0) {
-        return Err(CliError::new(ErrorKind::Usage, "--least-eps, --most-sites and --most-starts are at least one"));
+        return Err(CliError::new(
+            ErrorKind::Usage,
+            "--least-eps, --most-sites and --most-starts have to be at least 1",
+        ));
     }
     let build = Build {
         region: a.region.clone(),

@@ -14,13 +14,12 @@ use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_search::plain::{PlainAnswer, PlainClient, PlainIndex, PlainQuery, PlainTable};
 use sudare_search::{Answer, Asked, Client, Gap, Goal, Index, Keys, Manifest, Parcel, Payload, Query, Server};
 use sudare_serve::Request;
+use sudare_session::machine;
 
 /// Most bytes of the files that are read whole.
 const MAX_PLAN: u64 = 1 << 20;
 const MAX_SECRET: u64 = 16 << 20;
 const MAX_MESSAGE: u64 = 16 << 30;
-/// Seconds of a transform of 2^14 words with all that belongs to it, on one thread of a Zen 4.
-const TRANSFORM: f64 = 0.050e-3;
 
 pub fn run(all: &Args, command: &args::Index) -> Result<(), CliError> {
     let threads = Threads::new(all.threads);
@@ -67,7 +66,8 @@ fn plan(all: &Args, a: &args::Plan) -> Result<(), CliError> {
     };
     let goal = Goal { d: a.d, rows: a.rows, above: a.above, gap, lowest: -1.0, payload };
     let index = Index::in_mode(goal, a.mode)?;
-    say(all, index.explain(TRANSFORM))?;
+    let cost = machine::stored(files::cache_folder().as_deref());
+    say(all, index.explain(&|work, log_n| cost.price(work, log_n, 1)))?;
     write(all, &a.output, index.to_json().as_bytes(), "for both sides")
 }
 
@@ -95,7 +95,10 @@ fn keygen(all: &Args, a: &args::Keygen) -> Result<(), CliError> {
 fn rows(path: &Path, d: usize, csv: &Csv) -> Result<Vec<f32>, CliError> {
     let (array, _) = matrices::array::<f64>(path, csv)?;
     if array.shape.last() != Some(&d) || array.shape.len() > 2 {
-        let message = format!("vectors of {d} coordinates are wanted, one a row; this has the shape {:?}", array.shape);
+        let message = format!(
+            "the index takes vectors of {d} coordinates, one a row, and this file has the shape {:?}",
+            array.shape
+        );
         return Err(CliError::new(ErrorKind::Shape, message).in_file(path));
     }
     Ok(array.data.into_iter().map(|x| x as f32).collect())
@@ -110,13 +113,14 @@ fn store(all: &Args, a: &args::Store, append: bool) -> Result<(), CliError> {
         Some(path) => {
             let (array, _) = matrices::array::<i128>(path, &a.csv)?;
             let unsigned = array.data.into_iter().map(|x| u64::try_from(x).ok()).collect::<Option<Vec<u64>>>();
-            unsigned.ok_or_else(|| CliError::new(ErrorKind::Input, "payloads are unsigned integers").in_file(path))?
+            unsigned
+                .ok_or_else(|| CliError::new(ErrorKind::Input, "payloads have to be unsigned integers").in_file(path))?
         }
     };
     let (d, each) = (index.goal().d, index.goal().payload.map_or(0, |p| p.numbers));
     let count = vectors.len() / d;
     if payload.len() != count * each {
-        let message = format!("{} payload numbers, where {count} vectors have {each} each", payload.len());
+        let message = format!("there are {} payload numbers, and {count} vectors take {each} each", payload.len());
         return Err(CliError::new(ErrorKind::Shape, message));
     }
     let mut storing = if append { client.append(&a.output) } else { client.store(&a.output) }.in_file(&a.output)?;
@@ -171,11 +175,16 @@ fn ask(all: &Args, a: &args::Ask, asked: Asked) -> Result<(), CliError> {
             answer
         }
         None => {
-            let Some(keys) = &a.keys else { return Err(CliError::new(ErrorKind::Usage, "--keys is missing")) };
+            let Some(keys) = &a.keys else {
+                return Err(CliError::new(
+                    ErrorKind::Usage,
+                    "--keys is missing; give the evaluation keys, or a server with --server",
+                ));
+            };
             let server = Keys::read_from(&index, files::open(keys)?).and_then(|keys| Server::new(&index, keys));
             let server = server.in_file(keys)?;
             if !(a.memory > 0.0 && a.memory < 1e9) {
-                return Err(CliError::new(ErrorKind::Usage, "--memory is a number of GB above zero"));
+                return Err(CliError::new(ErrorKind::Usage, "--memory has to be a number of GB above zero"));
             }
             let table = server.open(&a.table, (a.memory * 1e9) as u64).in_file(&a.table)?;
             let bar = Bar::steps("segments", all.quiet);
@@ -193,15 +202,16 @@ fn ask(all: &Args, a: &args::Ask, asked: Asked) -> Result<(), CliError> {
 
 fn send(all: &Args, a: &args::Send) -> Result<(), CliError> {
     let Some(remote) = a.remote.connect()? else {
-        return Err(CliError::new(ErrorKind::Usage, "say where to: --server URL --token-file FILE"));
+        return Err(CliError::new(ErrorKind::Usage, "the server is missing; give --server URL --token-file FILE"));
     };
     let index = load(&a.plan)?;
     let key = Keys::read_from(&index, files::open(&a.keys)?).in_file(&a.keys)?.id();
     let here = Manifest::load(&a.table).in_file(&a.table)?;
     let (first, begin) = match remote.table(&a.name)? {
         Some(view) => {
-            let nonsense =
-                |e: serde_json::Error| CliError::new(ErrorKind::Format, format!("the server's list of segments: {e}"));
+            let nonsense = |e: serde_json::Error| {
+                CliError::new(ErrorKind::Format, format!("the server's list of segments cannot be read: {e}"))
+            };
             let listed: Manifest = serde_json::from_value(view.manifest).map_err(nonsense)?;
             (here.lacking(&listed).in_file(&a.table)?.start, None)
         }

@@ -171,12 +171,12 @@ pub struct Plan {
 
 fn gap(text: &str) -> Result<(f64, f64), String> {
     let parsed = text.split_once(',').and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
-    parsed.ok_or_else(|| "both ends, as 0.66,0.82".into())
+    parsed.ok_or_else(|| "give both ends, as 0.66,0.82".into())
 }
 
 fn payload(text: &str) -> Result<(usize, u32), String> {
     let parsed = text.split_once('x').and_then(|(n, bits)| Some((n.parse().ok()?, bits.parse().ok()?)));
-    parsed.ok_or_else(|| "numbers and bits, as 7x12".into())
+    parsed.ok_or_else(|| "give the count of numbers and their bits, as 7x12".into())
 }
 
 #[derive(Debug, Args)]

@@ -116,7 +116,7 @@ fn containers(file: &mut (impl Read + Seek), length: u64, path: &Path) -> Result
         let end = at.saturating_add(header.total_bytes());
         if end > length {
             let message = format!(
-                "{} that ends after {} of its {} bytes; copy it again",
+                "{} ends after {} of its {} bytes; copy it again",
                 header.object(),
                 length - at,
                 header.total_bytes()
@@ -174,8 +174,9 @@ fn container(header: &Header, announced: Option<&Announced>) -> Found {
 }
 
 fn text(whole: &[u8], length: u64) -> Result<Found, CliError> {
-    let text = std::str::from_utf8(whole)
-        .map_err(|_| CliError::new(ErrorKind::Format, "this is neither a plan nor an expression: it is not text"))?;
+    let text = std::str::from_utf8(whole).map_err(|_| {
+        CliError::new(ErrorKind::Format, "this is neither a plan nor an expression, for it is not text; copy it again")
+    })?;
     match (Plan::from_json(text), Expr::from_json(text)) {
         (Ok(plan), _) => {
             let mut found = Found::new(length, format!("a plan, {}", plan.hash()));
@@ -184,7 +185,7 @@ fn text(whole: &[u8], length: u64) -> Result<Found, CliError> {
             Ok(found)
         }
         (_, Ok(expr)) => Ok(Found::new(length, format!("an expression for `sudare plan`: {expr}"))),
-        (Err(error), _) => Err(CliError::new(error.kind(), format!("no plan: {error}"))),
+        (Err(error), _) => Err(CliError::new(error.kind(), format!("this is not a plan: {error}"))),
     }
 }
 
@@ -192,7 +193,7 @@ fn text(whole: &[u8], length: u64) -> Result<Found, CliError> {
 fn matrix(whole: &[u8], size: u64, a: &args::Info) -> Result<Found, CliError> {
     let format = matrices::sniffed(whole);
     let (array, names) = matrices::parse::<f64>(whole, format, &a.csv).map_err(|error| {
-        CliError::new(ErrorKind::Format, format!("none of sudare's files, and as a table: {error}"))
+        CliError::new(ErrorKind::Format, format!("this is none of sudare's files, and not a table either: {error}"))
     })?;
     let kind = if format == Format::Npy { ".npy" } else { ".csv" };
     let finite = array.data.iter().filter(|x| x.is_finite());

@@ -85,7 +85,7 @@ fn load_plan(path: &Path) -> Result<Plan, CliError> {
 fn any_plan(path: &Path) -> Result<AnyPlan, CliError> {
     let bytes = files::read(path, MAX_PLAN_TEXT)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| {
-        CliError::new(ErrorKind::Format, "this is no plan: it is not text; copy it again").in_file(path)
+        CliError::new(ErrorKind::Format, "this is not a plan, for it is not text; copy it again").in_file(path)
     })?;
     match model::plan_of(text) {
         Some(plan) => Ok(AnyPlan::Model(plan.in_file(path)?)),
@@ -129,6 +129,9 @@ fn print(lines: impl std::fmt::Display) -> Result<(), CliError> {
     let text = format!("{lines}\n");
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| {
-        CliError::new(ErrorKind::Io, format!("standard output: {error}; use --quiet where nobody reads"))
+        CliError::new(
+            ErrorKind::Io,
+            format!("standard output cannot be written: {error}; use --quiet where nobody reads it"),
+        )
     })
 }

@@ -100,7 +100,8 @@ fn check_shape(shape: &[usize], inputs: usize) -> Result<(), CliError> {
     if all == inputs || rows {
         return Ok(());
     }
-    let message = format!("examples of {inputs} numbers are wanted, one a row; this has the shape {shape:?}");
+    let message =
+        format!("the model takes examples of {inputs} numbers, one a row, and this file has the shape {shape:?}");
     Err(CliError::new(ErrorKind::Shape, message))
 }
 
@@ -149,7 +150,7 @@ fn usage(message: &str) -> Result<(), CliError> {
 
 pub fn encrypt(args: &args::Args, a: &args::Encrypt, plan: &ModelPlan) -> Result<(), CliError> {
     if a.store || a.name.is_some() {
-        return usage("a model has one input, in one file: without --store and --as");
+        return usage("a model has one input, in one file; leave --store and --as out");
     }
     let client = client(plan, &a.keys)?;
     let (array, _) = matrices::array::<f64>(&a.matrix, &a.csv)?;
@@ -171,10 +172,10 @@ fn write(args: &args::Args, path: &Path, data: &[u8], note: &str) -> Result<(), 
 
 /// Runs a model; with `--server` it is the name of one that the server offers.
 pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
-    let [input] = a.inputs.as_slice() else { return usage("a model has one input") };
+    let [input] = a.inputs.as_slice() else { return usage("a model has one input; name one file") };
     let input = Path::new(input);
     if a.keys_memory.is_some() {
-        return usage("the keys of a model are held in memory: without --keys-memory");
+        return usage("the keys of a model are held in memory; leave --keys-memory out");
     }
     if let Some(remote) = a.remote.connect()? {
         let model = a.plan.display().to_string();
@@ -206,7 +207,8 @@ pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
 pub fn decrypt(args: &args::Args, a: &args::Decrypt, plan: &ModelPlan) -> Result<(), CliError> {
     if a.release || a.private || a.columns.is_some() || a.rows.is_some() {
         return usage(
-            "a model's answers are the key holder's, without names: without --release, --private, --rows and --columns",
+            "a model's answers are for the holder of the key, without names; leave --release, --private, --rows and \
+             --columns out",
         );
     }
     let client = client(plan, &a.keys)?;

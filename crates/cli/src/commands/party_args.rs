@@ -41,7 +41,12 @@ impl At {
     /// The room of a server, if one is named.
     pub fn remote(&self) -> Result<Option<Arc<RemoteRoom>>, CliError> {
         let Some(remote) = self.server.connect()? else { return Ok(None) };
-        let name = self.at.to_str().ok_or_else(|| CliError::new(ErrorKind::Usage, "the room's name is no text"))?;
+        let name = self.at.to_str().ok_or_else(|| {
+            CliError::new(
+                ErrorKind::Usage,
+                "the name of the room is not text; take letters, digits, hyphens, underscores and dots",
+            )
+        })?;
         Ok(Some(RemoteRoom::new(remote, name)))
     }
 

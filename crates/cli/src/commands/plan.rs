@@ -18,7 +18,7 @@ const MAX_EXPRESSION_BYTES: u64 = 1 << 20;
 
 pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
     let security = Security::from_bits(a.security)
-        .ok_or_else(|| CliError::new(ErrorKind::Usage, "--security is 128, 192 or 256"))?;
+        .ok_or_else(|| CliError::new(ErrorKind::Usage, format!("--security is 128, 192 or 256, not {}", a.security)))?;
     let goal = match a.table {
         Some((rows, cols)) => Goal::moments(rows, column_bounds(a, cols)?)?,
         None => {
@@ -54,7 +54,7 @@ pub fn plan(args: &args::Args, a: &args::Plan) -> Result<(), CliError> {
 /// What a plan is and costs, for programs.
 pub fn json(plan: &Plan) -> Result<serde_json::Value, CliError> {
     let figures = serde_json::to_value(plan.summary())
-        .map_err(|e| CliError::new(ErrorKind::Internal, format!("the plan's figures: {e}")))?;
+        .map_err(|e| CliError::new(ErrorKind::Internal, format!("the plan's figures cannot be written: {e}")))?;
     Ok(serde_json::json!({
         "plan": plan.hash().to_string(),
         "expression": plan.expression().to_string(),
@@ -70,7 +70,7 @@ fn column_bounds(a: &args::Plan, cols: usize) -> Result<Vec<f64>, CliError> {
         [one] => Ok(vec![*one; cols]),
         each if each.len() == cols => Ok(each.to_vec()),
         each => {
-            let message = format!("--max-abs has {} numbers; give one, or {cols}", each.len());
+            let message = format!("--max-abs has {} numbers; give one, or one for each of {cols} columns", each.len());
             Err(CliError::new(ErrorKind::Usage, message))
         }
     }
@@ -79,15 +79,20 @@ fn column_bounds(a: &args::Plan, cols: usize) -> Result<Vec<f64>, CliError> {
 fn expression(a: &args::Plan) -> Result<Expr, CliError> {
     if let Some(path) = &a.expression {
         let bytes = files::read(path, MAX_EXPRESSION_BYTES)?;
-        let text = std::str::from_utf8(&bytes)
-            .map_err(|_| CliError::new(ErrorKind::Input, "this is no expression: it is not text").in_file(path))?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| {
+            CliError::new(ErrorKind::Input, "this is not an expression, for it is not text; copy it again")
+                .in_file(path)
+        })?;
         return Expr::from_json(text).in_file(path);
     }
     let (Some(left), Some(right)) = (a.left, a.right) else {
         return Err(CliError::new(ErrorKind::Usage, "give --left and --right, or --expression"));
     };
     if a.max_abs.len() > 2 {
-        return Err(CliError::new(ErrorKind::Usage, "--max-abs is one number, or one for each of both matrices"));
+        return Err(CliError::new(
+            ErrorKind::Usage,
+            "--max-abs has more than two numbers; give one, or one for each of both matrices",
+        ));
     }
     let bound = |i: usize| a.max_abs.get(i).or(a.max_abs.first()).copied().unwrap_or(1.0);
     if a.integers {
@@ -95,7 +100,7 @@ fn expression(a: &args::Plan) -> Result<Expr, CliError> {
             x if x.fract() == 0.0 && (1.0..=MAX_EXACT_BOUND).contains(&x) => Ok(x as u128),
             x => Err(CliError::new(
                 ErrorKind::Usage,
-                format!("--max-abs {x}: a bound on integers is one, from 1 to 2^53"),
+                format!("--max-abs {x}: a bound on integers has to be an integer from 1 to 2^53"),
             )),
         };
         let input = |name: &str, shape, i| -> Result<InputSpec, CliError> {

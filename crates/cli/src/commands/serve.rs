@@ -43,7 +43,8 @@ fn refuse_open_key(path: &Path) -> Result<(), CliError> {
         let mode = std::fs::metadata(path).in_file(path)?.permissions().mode();
         if mode & 0o007 != 0 {
             let words = format!(
-                "all users of this machine reach this key (mode {:o}); chmod 640 it, or is it the certificate, and are --tls-cert and --tls-key exchanged?",
+                "all users of this machine reach this key (mode {:o}); chmod 640 it, or exchange --tls-cert and \
+                 --tls-key if it is the certificate",
                 mode & 0o777
             );
             return Err(CliError::new(ErrorKind::Io, words).in_file(path));
@@ -68,12 +69,15 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
     }
     let (tokens, tls) = changeable(a)?;
     if tokens.entries().is_empty() {
-        let words = "there is no token; make one with `sudare token add`";
+        let words = "this file has no token; make one with `sudare token add`";
         return Err(CliError::new(ErrorKind::Format, words).in_file(&a.tokens));
     }
     let mut panels = Vec::new();
     if let Some((name, _)) = a.pad.iter().find(|(name, _)| a.panel.iter().all(|(known, _)| known != name)) {
-        return Err(CliError::new(ErrorKind::Usage, format!("--pad names {name}, and no --panel does")));
+        return Err(CliError::new(
+            ErrorKind::Usage,
+            format!("--pad names {name}, and no --panel does; give --panel {name}=FILE"),
+        ));
     }
     for (name, path) in &a.panel {
         let padding = a.pad.iter().find(|(known, _)| known == name).map(|(_, padding)| *padding);

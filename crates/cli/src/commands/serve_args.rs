@@ -171,8 +171,13 @@ impl RemoteArgs {
     pub fn connect(&self) -> Result<Option<Remote>, CliError> {
         let (Some(url), Some(path)) = (&self.server, &self.token_file) else { return Ok(None) };
         let token = files::read_secret(path, MAX_TEXT)?;
-        let token = std::str::from_utf8(&token)
-            .map_err(|_| CliError::new(ErrorKind::Input, "this is no token: it is not text").in_file(path))?;
+        let token = std::str::from_utf8(&token).map_err(|_| {
+            CliError::new(
+                ErrorKind::Input,
+                "this is not a token, for it is not text; take what `sudare token add` printed",
+            )
+            .in_file(path)
+        })?;
         let ca = self.ca.as_deref().map(|path| files::read(path, MAX_TEXT)).transpose()?;
         Ok(Some(Remote::new(url, token.trim(), ca.as_deref())?))
     }
@@ -196,7 +201,7 @@ fn moment(text: &str) -> Result<SystemTime, String> {
     let day = || humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok();
     let found = humantime::parse_rfc3339(text).ok().or_else(day).or_else(after);
     let found = found.ok_or("give a time as 90d or 12h, or a moment of UTC as 2030-01-31 or 2030-01-31T12:00:00Z")?;
-    if found > SystemTime::now() { Ok(found) } else { Err("this moment is over".into()) }
+    if found > SystemTime::now() { Ok(found) } else { Err("this moment is over; give a later one".into()) }
 }
 
 /// `NAME=LEAST-MOST`, or one class for all searches.

@@ -41,7 +41,7 @@ pub fn matmul(
     memory: u64,
 ) -> Result<(), CliError> {
     if let Some(path) = [&a.left, &a.right].into_iter().find(|path| !is_store(path)) {
-        let message = "--memory is for stores, and this is none: make one by `sudare encrypt --store`";
+        let message = "--memory is for stores, and this is not one; make one by `sudare encrypt --store`";
         return Err(CliError::new(ErrorKind::Usage, message).in_file(path));
     }
     let (left, right) = (open(plan, &a.left)?, open(plan, &a.right)?);

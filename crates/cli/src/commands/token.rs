@@ -22,7 +22,7 @@ pub fn run(a: &Arguments) -> Result<(), CliError> {
 pub fn text(path: &Path) -> Result<String, CliError> {
     let bytes = files::read(path, MAX_TEXT)?;
     String::from_utf8(bytes)
-        .map_err(|_| CliError::new(ErrorKind::Format, "this file of tokens is not text").in_file(path))
+        .map_err(|_| CliError::new(ErrorKind::Format, "this file of tokens is not text; copy it again").in_file(path))
 }
 
 fn add(a: &AddToken) -> Result<(), CliError> {
@@ -62,7 +62,7 @@ fn list(a: &ListTokens) -> Result<(), CliError> {
 fn remove(a: &RemoveToken) -> Result<(), CliError> {
     let Some(after) = Tokens::without(&text(&a.tokens)?, &a.tenant, &a.name).in_file(&a.tokens)? else {
         let words =
-            format!("{} has no token of the name {}; `sudare token list` says which there are", a.tenant, a.name);
+            format!("{} has no token of the name {}; `sudare token list` shows those that there are", a.tenant, a.name);
         return Err(CliError::new(ErrorKind::Input, words).in_file(&a.tokens));
     };
     let mut out = Output::create(&a.tokens, Access::Owner)?;

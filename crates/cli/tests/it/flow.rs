@@ -202,7 +202,7 @@ fn plans_of_every_kind() {
     place.fails(
         "encrypt plan.json --keys keys/secret.key --as B half.csv -o h.ct",
         3,
-        "line 1, column 1 is no integer",
+        "line 1, column 1 is not an integer",
     );
     place.ok("encrypt plan.json --keys keys/public.key --as A a.npy -o p.ct");
     place.ok("run plan.json --keys keys/eval.keys A=p.ct B=b.ct --force -o c.ct");

@@ -142,7 +142,7 @@ fn the_lookup_protocol() {
     place.ok("genome search tables q --keys lookup/eval.keys --force -o a");
     asked.require("B", "2", "7", "full");
     place.ok("genome search tables q --keys lookup/eval.keys --memory 1GB --force -o a");
-    place.fails("genome search tables q --keys lookup/eval.keys --memory 1kB -o b", 6, "allow as many");
+    place.fails("genome search tables q --keys lookup/eval.keys --memory 1kB -o b", 6, " or more");
     place.fails(
         "genome panel encrypt panel --keys lookup/secret.key --region 7:10-10 --sites 7 -o tables",
         7,

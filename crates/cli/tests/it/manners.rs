@@ -121,7 +121,7 @@ fn every_kind_of_file_is_told() {
     place.write("letter", "Dear all,\nhello\n");
     place.fails("info letter", 5, "none of sudare's files");
     place.write("other.json", "{\"a\": 1}");
-    place.fails("info other.json", 5, "no plan");
+    place.fails("info other.json", 5, "not a plan");
     place.fails("info nowhere", 7, "check the path");
 }
 
@@ -318,7 +318,7 @@ fn statistics_of_a_table_with_names_and_a_release() {
     let number = |i: usize, j: usize| lines[i][j].parse::<f64>().unwrap();
     let found = [number(1, 1), number(1, 2), number(2, 1), number(2, 2), number(3, 2)];
     assert!(largest_difference(&found, &[170.0, 40.0, 100.0, -100.0, 400.0]) < 1.0, "{shown}");
-    place.fails("plan --table 3x2 --max-abs 1,2,3 -o p.json", 2, "give one, or 2");
+    place.fails("plan --table 3x2 --max-abs 1,2,3 -o p.json", 2, "give one, or one for each of 2 columns");
 }
 
 #[test]
@@ -339,10 +339,14 @@ fn bits_are_computed_with() {
     assert_eq!(decrypted("less x.ct 8"), "0,1\n1,0\n");
     assert_eq!(decrypted("subtract x.ct -1"), "201,-2\n8,101\n");
     assert_eq!(decrypted("negative x.ct"), "-200,3\n-7,-100\n");
-    place.fails("bits encrypt --keys keys/secret.key --dtype int8 x.csv -o w.ct", 3, "200 is no int8");
+    place.fails(
+        "bits encrypt --keys keys/secret.key --dtype int8 x.csv -o w.ct",
+        3,
+        "element 0, counted from 0, does not fit int8",
+    );
     place.fails("bits run --keys keys/eval.keys plus x.ct y.ct -o w.ct", 2, "bitwise_and");
     place.fails("bits run --keys keys/eval.keys add x.ct -o w.ct", 2, "takes two arrays");
-    place.fails("bits run --keys keys/eval.keys add x.ct 40000 -o w.ct", 2, "no int16");
+    place.fails("bits run --keys keys/eval.keys add x.ct 40000 -o w.ct", 2, "does not fit int16");
     place.fails("bits keygen -o other --parameters gate", 2, "gates");
     place.ok("bits keygen --parameters insecure_test_gates -o gates");
     place.fails("bits run --keys gates/eval.keys add x.ct y.ct -o w.ct", 4, "other parameters");

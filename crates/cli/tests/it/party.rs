@@ -70,7 +70,7 @@ fn three_parties(place: &Place, mut room: impl FnMut() -> String) {
     }
     place.ok("run plan.json --keys keys/eval.keys a.ct b.ct -o c.ct");
     // South may not ask for others, and leaves no request behind.
-    fails("party share room c.ct --home south --by north,west --to south", room(), 4, "south is none of the parties");
+    fails("party share room c.ct --home south --by north,west --to south", room(), 4, "south is not among the parties");
     fails("party share room c.ct --home west", room(), 4, "nobody has asked");
     let asked = ok("party share room c.ct --home north --by north,west --to office", room());
     assert!(asked.contains("waits for west"), "{asked}");

@@ -128,7 +128,7 @@ fn a_product_far_away_with_kills_on_the_way() {
     place.fails(
         "matmul plan.json --keys keys/eval.keys a.ct b.ct -o e.ct --server https://a:hidden@example.org --token-file token",
         3,
-        "no password",
+        "a password",
     );
     server.signal("-TERM");
     assert_eq!(server.wait(), Some(0));

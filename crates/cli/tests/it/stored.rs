@@ -22,13 +22,13 @@ fn a_product_in_little_memory() {
     assert!(largest_difference(&c, &product(m, k, n, &a, &b)) < 1e-4);
 
     // What is there is kept; with --resume a finished work is taken as it is.
-    place.fails(&format!("{multiply} -o c.sudare"), 7, "there is something already");
+    place.fails(&format!("{multiply} -o c.sudare"), 7, "this exists already");
     place.ok(&format!("{multiply} --resume -o c.sudare"));
     let little = multiply.replace("1GB", "1MB");
     place.fails(&format!("{little} -o d.sudare"), 6, "takes at least");
     place.fails(&format!("{} -o d.sudare", multiply.replace("a.sudare", "a.npy")), 2, "--store");
     let swapped = multiply.replace("a.sudare b.sudare", "b.sudare a.sudare");
-    place.fails(&format!("{swapped} -o d.sudare"), 4, "not in the plan");
+    place.fails(&format!("{swapped} -o d.sudare"), 4, "not possible here");
     assert!(!place.path("d.sudare").exists());
 }
 

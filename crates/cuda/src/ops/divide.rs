@@ -53,7 +53,9 @@ impl Division {
     /// nothing stays, [`CudaError::Degree`], [`CudaError::OutOfMemory`].
     pub fn new(device: &Device, kept: &RnsBasis, tail: &RnsBasis) -> Result<Self> {
         if kept.is_empty() || tail.is_empty() {
-            return Err(CudaError::Mismatch("a division takes primes that stay and primes that go"));
+            return Err(CudaError::Mismatch(
+                "a division by primes has to divide by at least one and to leave at least one",
+            ));
         }
         let basis = kept.concat(tail)?;
         let primes = Primes::new(device, &basis)?;
@@ -108,7 +110,9 @@ impl Division {
     /// [`CudaError::OutOfMemory`].
     pub fn apply(&self, batch: &Batch<Eval>) -> Result<Batch<Eval>> {
         if !batch.device().is(&self.device) || *batch.basis() != self.basis {
-            return Err(CudaError::Mismatch("a division takes polynomials over its own primes, on its own device"));
+            return Err(CudaError::Mismatch(
+                "a division takes polynomials over the primes and on the device that it was made for",
+            ));
         }
         let (n, kept, gone) = (self.kept.degree(), self.kept.len(), self.basis.len() - self.kept.len());
         let polynomials = batch.len() * batch.parts();

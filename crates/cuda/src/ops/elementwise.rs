@@ -127,7 +127,7 @@ impl<F> Batch<F> {
 
     fn expect_items(&self, span: &Span) -> Result<()> {
         if span.start > span.end || span.end > self.len() {
-            return Err(CudaError::Mismatch("a batch has no items of these numbers"));
+            return Err(CudaError::Mismatch("a batch has no items of these numbers; items are counted from 0"));
         }
         Ok(())
     }
@@ -198,14 +198,14 @@ impl Batch<Eval> {
 
     fn sum_of_products(kernel: &str, a: &[&Self], b: &[&Self], parts: [usize; 3]) -> Result<Self> {
         let (Some(first), Some(other)) = (a.first(), b.first()) else {
-            return Err(CudaError::Mismatch("a sum of products has one product at least"));
+            return Err(CudaError::Mismatch("a sum of products needs at least one product"));
         };
         if a.len() != b.len() || other.basis() != first.basis() || [first.parts(), other.parts()] != parts[..2] {
-            return Err(CudaError::Mismatch("a sum of products takes two lists of one length, over the same primes"));
+            return Err(CudaError::Mismatch("a sum of products takes two equally long lists over the same primes"));
         }
         let items = first.len();
         let gathered = |list: &[&Self]| -> Result<Self> {
-            let apart = || CudaError::Mismatch("batches are of different numbers of items");
+            let apart = || CudaError::Mismatch("batches have different numbers of items; give equally many");
             list.iter().try_for_each(|x| if x.len() == items { Ok(()) } else { Err(apart()) })?;
             Self::gather(&(0..items).flat_map(|i| list.iter().map(move |x| (*x, i))).collect::<Vec<_>>())
         };
@@ -245,7 +245,7 @@ impl Batch<Eval> {
         self.expect_same(other)?;
         self.expect_same(out)?;
         if part >= self.parts() {
-            return Err(CudaError::Mismatch("a batch's items have no part of this number"));
+            return Err(CudaError::Mismatch("a batch's items have no part of this number; parts are counted from 0"));
         }
         let [a, b, out] = [self, other, out].map(|x| x.rows().from(part).every(self.parts()));
         let primes = self.primes().at(0);

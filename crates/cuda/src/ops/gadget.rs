@@ -186,7 +186,7 @@ impl Gadget {
     pub fn new(device: &Device, q: &RnsBasis, p: &RnsBasis, digit_limbs: usize) -> Result<Self> {
         if p.is_empty() || q.is_empty() || digit_limbs == 0 {
             return Err(CudaError::Mismatch(
-                "key switching on the GPU takes special primes, and digits of at least one",
+                "key switching on the GPU needs special primes, and digits of at least one prime",
             ));
         }
         let qp = q.concat(p)?;
@@ -230,7 +230,7 @@ impl Gadget {
         if let Some(plus) = plus {
             self.require(plus, 2)?;
             if plus.len() != batch.len() {
-                return Err(CudaError::Mismatch("what is added to a key switch has an item for each polynomial"));
+                return Err(CudaError::Mismatch("what is added to a key switch needs an item for each polynomial"));
             }
         }
         let (plus, count) = match plus {
@@ -316,7 +316,7 @@ impl Gadget {
         let batch = self.expect_digits(digits)?;
         super::permute::inverse_element(self.q.degree(), g)?;
         if pairs.is_none() && g != 1 {
-            return Err(CudaError::Mismatch("an automorphism other than the identity takes a key"));
+            return Err(CudaError::Mismatch("an automorphism other than the identity needs a key"));
         }
         let source = Source::second(batch, if pairs.is_some() { 1 } else { 2 });
         let image = self.run(source, batch.len(), Some(digits), pairs, None, 1)?;
@@ -332,11 +332,13 @@ impl Gadget {
 
     fn require(&self, batch: &Batch<Eval>, parts: usize) -> Result<()> {
         if !batch.device().is(&self.device) {
-            return Err(CudaError::Mismatch("a batch is on another device than the tables of its key switch"));
+            return Err(CudaError::Mismatch(
+                "a batch is on another device than the tables of its key switch; copy it there first",
+            ));
         }
         if *batch.basis() != self.q || batch.parts() != parts {
             return Err(CudaError::Mismatch(
-                "a key switch takes items over its own primes, of as many parts as it says",
+                "a key switch takes items over the primes and with the number of parts that it was made for",
             ));
         }
         Ok(())
@@ -346,7 +348,10 @@ impl Gadget {
     fn expect_digits<'a>(&self, digits: &'a Digits) -> Result<&'a Batch<Eval>> {
         self.require(&digits.batch, 2)?;
         if digits.shape.0 != self.qp || digits.shape.1 != self.digit {
-            return Err(CudaError::Mismatch("these digits are of another size or over other special primes"));
+            return Err(CudaError::Mismatch(
+                "these digits have another size or other special primes than this key switch; decompose again with \
+                 its tables",
+            ));
         }
         Ok(&digits.batch)
     }
@@ -362,7 +367,10 @@ impl Gadget {
             && pairs.device.is(&self.device)
             && pairs.basis.degree() == self.q.degree();
         if !fits {
-            return Err(CudaError::Mismatch("pairs of another gadget, too few for its digits, or on another device"));
+            return Err(CudaError::Mismatch(
+                "a key has other digits than this key switch, too few of them, or is on another device; use a key of \
+                 these parameters on this device",
+            ));
         }
         Ok(theirs.len() - own.len())
     }
@@ -404,7 +412,9 @@ impl Gadget {
     ) -> Result<Batch<Eval>> {
         let skip = pairs.map_or(Ok(0), |pairs| self.key_skip(pairs))?;
         if division.is_some_and(|d| !d.device().is(&self.device) || *d.basis() != self.qp) {
-            return Err(CudaError::Mismatch("a key switch is divided by its last primes, on its own device"));
+            return Err(CudaError::Mismatch(
+                "a key switch is divided by its last primes, on the device that it was made for",
+            ));
         }
         let (n, count, limbs) = (self.q.degree(), self.qp.len(), self.q.len());
         let kept = division.map_or(count, |d| d.kept().len());

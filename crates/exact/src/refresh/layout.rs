@@ -64,15 +64,19 @@ impl Layout {
             if layers.iter().sum::<u32>() != log || layers.contains(&0) {
                 let columns = slots.points();
                 return Err(parameters(format!(
-                    "stages of {layers:?} layers for {columns} columns; they add up to {log}"
+                    "stages of {layers:?} layers do not serve {columns} columns; take stages of one layer or more \
+                     that add up to {log}"
                 )));
             }
         }
         if literal.base == 0 || literal.base > low.max_level() || literal.hoisted == 0 {
-            return Err(parameters("a refresh needs a prime of q_0, one above it and a baby step"));
+            return Err(parameters("a refresh needs at least one prime for q_0, one above it and one baby step"));
         }
         if !literal.weight.is_multiple_of(2) {
-            return Err(parameters(format!("a sparse secret of weight {}; take an even weight", literal.weight)));
+            return Err(parameters(format!(
+                "the weight {} of the sparse secret is odd; take an even one",
+                literal.weight
+            )));
         }
         let hoisted = literal.hoisted;
         let stc = Transform::new(&slots, &literal.stc, Direction::SlotsToCoefficients, hoisted, 0);
@@ -91,7 +95,9 @@ impl Layout {
         let removal = Removal::plan(high, u64::from(literal.weight / 2), low.t(), (level, noise))?;
         let lowest = stc[0].level;
         if removal.result().0 < lowest {
-            return Err(parameters("a refreshed ciphertext is below the level that a refresh takes; take more primes"));
+            return Err(parameters(
+                "a refreshed ciphertext would be below the level that a refresh takes; take more primes",
+            ));
         }
         Ok(Self {
             stc,
@@ -189,7 +195,7 @@ fn slots_to_coefficients(
         let step = |(map, (level, to)): (MapPlan, (usize, usize))| MapStep { map, level, to };
         return Ok((maps.into_iter().zip(levels).map(step).collect(), largest));
     }
-    Err(parameters("the chain has no room for StC; take more bits under the user's primes"))
+    Err(parameters("the primes have no room for slots-to-coefficients; take more bits under the user's primes"))
 }
 
 /// The level of the masked secret, whose noise is given but for c_0, then CtS and the noise of what it makes.
@@ -199,7 +205,7 @@ fn coefficients_to_slots(
     secret: f64,
 ) -> Result<(usize, Vec<MapStep>, f64), ExactError> {
     let (model, top) = (high.noise(), high.max_level());
-    let no_room = || parameters("the chain has no room for CtS; take larger primes at its top");
+    let no_room = || parameters("the primes have no room for coefficients-to-slots; take larger primes at the top");
     // c_0 is up to half a unit a coefficient.
     let mut noise = secret + model.message();
     if !model.fits(top, noise) {

@@ -52,7 +52,7 @@ impl Refresher {
         let params = keys.params().clone();
         let needed = params.key_bytes() + params.diagonal_bytes();
         if let Some(limit) = memory.filter(|limit| needed > *limit) {
-            let what = format!("a refresher's keys and diagonals at N = {}", params.params().degree());
+            let what = format!("the keys and diagonals of a refresh at N = {}", params.params().degree());
             return Err(ExactError::Rlwe(RlweError::Memory { what, needed, limit }));
         }
         let prepare = |steps: &[MapStep]| -> Vec<Rows> {

@@ -201,7 +201,9 @@ impl Planner<'_> {
     fn fits(&self, level: usize, noise: f64) -> Result<f64, ExactError> {
         match self.model.fits(level, noise) {
             true => Ok(noise),
-            false => Err(parameters("no room")),
+            false => Err(parameters(
+                "a power of the noise digit has no room in the modulus; take more primes above the user's",
+            )),
         }
     }
 

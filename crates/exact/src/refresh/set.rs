@@ -130,7 +130,8 @@ impl RefreshLiteral {
             Some(less) if log_n >= 9 && less < layers => less,
             _ => {
                 return Err(parameters(format!(
-                    "a test set over log2 N = {log_n} from one over {}",
+                    "a test set cannot be made over log2 N = {log_n}; take 9 up to the set's {}, and fewer than its \
+                     stages below that",
                     self.params.log_n
                 )));
             }

@@ -181,7 +181,7 @@ fn what_a_run_refuses() {
     let e = Evaluator::<Bgv>::new(&params, EvalKeys::new(&params, secret.id())).unwrap();
     let encoded = || Encoder::new(&params).encode_unsigned(&[6000; 4], Packing::Coefficients, Wrap::Refuse);
     let refused = e.factor_within(1, 100.0, encoded).unwrap_err();
-    assert!(refused.to_string().contains("over the stated 100.0"), "{refused}");
+    assert!(refused.to_string().contains("over the declared 100.0"), "{refused}");
     assert!(e.factor_within(1, 24_001.0, encoded).is_ok());
     // A simulation has every key, and no more room than a run.
     let dry = Evaluator::<Bgv, _>::with_backend(&params, Simulated::new(&rlwe)).unwrap();

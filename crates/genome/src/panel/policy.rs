@@ -27,9 +27,10 @@ impl Policy {
     /// # Errors
     /// [`GenomeError::Policy`], [`GenomeError::Empty`].
     pub fn check(&self, sites: usize, starts: usize, eps: u32) -> Result<(), GenomeError> {
-        for (what, most, found) in
-            [("at most so many sites", self.most_sites, sites), ("at most so many starts", self.most_starts, starts)]
-        {
+        for (what, most, found) in [
+            ("the largest number of sites of a window", self.most_sites, sites),
+            ("the largest number of starts", self.most_starts, starts),
+        ] {
             if found == 0 {
                 return Err(GenomeError::Empty { what: "sites or starts" });
             }
@@ -39,7 +40,11 @@ impl Policy {
         }
         if eps < self.least_eps.max(1) {
             let allowed = self.least_eps.max(1).into();
-            return Err(GenomeError::Policy { what: "matches shared by at least", allowed, found: eps.into() });
+            return Err(GenomeError::Policy {
+                what: "the least number of haplotypes that share a match",
+                allowed,
+                found: eps.into(),
+            });
         }
         Ok(())
     }

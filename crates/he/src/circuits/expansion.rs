@@ -28,7 +28,7 @@ impl Expansion {
         let degree = params.degree();
         if !(1..=degree).contains(&count) {
             return Err(parameters(format!(
-                "an expansion to {count} ciphertexts; a ring of degree {degree} has 1 to {degree}"
+                "an expansion to {count} ciphertexts is not possible; a ring of degree {degree} gives 1 to {degree}"
             )));
         }
         Ok(Self { degree, count, rounds: count.next_power_of_two().trailing_zeros() })

@@ -61,7 +61,8 @@ impl MatrixVector {
         let slots = params.slots();
         if rows == 0 || columns == 0 || rows.max(columns) > slots || rows.checked_mul(columns) != Some(entries.len()) {
             return Err(parameters(format!(
-                "a {rows}×{columns} matrix with {} entries; sides go from 1 to {slots}",
+                "a {rows}×{columns} matrix with {} entries is not possible; take sides from 1 to {slots}, and rows \
+                 times columns entries",
                 entries.len()
             )));
         }

@@ -44,7 +44,10 @@ impl TraceFunction {
         let degree = params.degree();
         let order = 2 * degree as u64;
         if elements.len() > MAX_STEPS {
-            return Err(parameters(format!("a trace of {} steps; log2 N = {MAX_STEPS} is the most", elements.len())));
+            return Err(parameters(format!(
+                "a trace has at most {MAX_STEPS} steps, log2 of the largest N, not {}",
+                elements.len()
+            )));
         }
         if let Some(element) = elements.iter().copied().find(|e| e % 2 == 0 || *e >= order) {
             return Err(RlweError::Ring(sudare_ring::RingError::GaloisElement { element, order }).into());
@@ -60,7 +63,7 @@ impl TraceFunction {
     pub fn strided_sums(params: &Params, count: usize, stride: i64) -> Result<Self, HeError> {
         if !count.is_power_of_two() || count > params.slots() {
             return Err(parameters(format!(
-                "a sum over {count} slots; it takes a power of two of at most {}",
+                "a sum over {count} slots is not possible; take a power of two of at most {}",
                 params.slots()
             )));
         }
@@ -136,7 +139,7 @@ impl TraceFunction {
         let steps = self.steps();
         if iterations > steps || (iterations == 0 && steps > 0) {
             return Err(parameters(format!(
-                "{steps} steps cannot be done in {iterations} iterations; take 1 to {steps}"
+                "{steps} steps of a trace cannot be done in {iterations} iterations; take 1 to {steps}"
             )));
         }
         let mut rest = self.elements.as_slice();

@@ -74,7 +74,7 @@ impl TracePlan {
     pub fn check_memory(&self, literal: &ParamsLiteral, level: usize, limit: u64) -> Result<(), HeError> {
         let needed = self.key_bytes(literal, level);
         if needed > limit {
-            let what = format!("{} keys of a trace in {} iterations", self.elements().len(), self.iterations());
+            let what = format!("the {} keys of a trace in {} iterations", self.elements().len(), self.iterations());
             return Err(HeError::Rlwe(RlweError::Memory { what, needed, limit }));
         }
         Ok(())

@@ -43,7 +43,7 @@ impl State {
         if self.scale > 0.0 && [self.scale, self.bound, self.noise].into_iter().all(sound) {
             return Ok(());
         }
-        Err(parameters("scale, bound and noise must be finite numbers"))
+        Err(parameters("scale, bound and noise have to be finite, the scale above zero and the others at least zero"))
     }
 
     /// Refuses a message that the modulus of a level cannot hold.

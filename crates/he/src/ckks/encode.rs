@@ -149,7 +149,7 @@ impl Encoder {
     pub(super) fn check_at(&self, operation: &'static str, at: EncodeAt) -> Result<(), HeError> {
         self.params.expect_level(operation, at.level)?;
         if !(at.scale.is_finite() && at.scale >= 1.0 && at.max_abs.is_finite() && at.max_abs >= 0.0) {
-            return Err(parameters("scale and max_abs must be finite, the scale at least 1"));
+            return Err(parameters("scale and max_abs have to be finite, the scale at least 1 and max_abs at least 0"));
         }
         let modulus = self.params.log_q(at.level);
         if at.max_abs > 0.0 && at.max_abs.log2() + at.scale.log2() + 1.0 > modulus {

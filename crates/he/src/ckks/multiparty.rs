@@ -107,7 +107,9 @@ impl SharedDecryption {
         let (params, operation) = (session.params(), "decryption by several parties");
         let slots = params.degree() / 2;
         if period == 0 || !slots.is_multiple_of(period) {
-            return Err(parameters(format!("slots that repeat after {period} of {slots}: a power of two is possible")));
+            return Err(parameters(format!(
+                "slots cannot repeat after {period} of {slots}; take a power of two up to that"
+            )));
         }
         let noise = state.noise + flooding.bound(&TAIL, 2 * period, parties.len());
         let state = State { noise, ..state };
@@ -297,7 +299,7 @@ impl SharedRefresh {
         let (operation, params, level) = ("a refresh by several parties", session.params(), ciphertext.level());
         let state = planned(ciphertext, (expected, max_abs))?;
         if !MASK_SECURITY.contains(&security) {
-            return Err(parameters(format!("masks of {security} bits of statistical security; 40 to 64 are possible")));
+            return Err(parameters(format!("masks have 40 to 64 bits of statistical security, not {security}")));
         }
         let message = (state.bound * state.scale + state.noise).max(1.0).log2();
         let bits = (message + f64::from(params.log_n()) + f64::from(security)).ceil();

@@ -99,7 +99,8 @@ impl ParamsLiteral {
             }
         }
         Err(parameters(format!(
-            "no degree up to 131072 holds depth {depth} at scale 2^{bits} and {}-bit security",
+            "no degree up to 131072 holds depth {depth} at scale 2^{bits} and {}-bit security; take a smaller depth \
+             or scale",
             security.bits()
         )))
     }
@@ -119,7 +120,7 @@ fn check_scale(log_scale: u32) -> Result<(), HeError> {
     if (1..=120).contains(&log_scale) {
         return Ok(());
     }
-    Err(parameters(format!("log2 Δ = {log_scale} is not in 1..=120")))
+    Err(parameters(format!("log2 of the scale is 1 to 120, not {log_scale}")))
 }
 
 struct Inner {

@@ -36,7 +36,7 @@ impl Plaintext {
         state.check()?;
         let level = poly.basis().len().wrapping_sub(1);
         if level > params.max_level() || poly.basis() != params.q_at(level) {
-            return Err(parameters("the plaintext's polynomial is not over the primes of a level"));
+            return Err(parameters("the polynomial of a plaintext has to be over the primes of a level"));
         }
         let State { scale, bound, noise } = state;
         Ok(Self { params: params.clone(), poly, level, scale, bound, noise, spread: PlainSpread::UNKNOWN })

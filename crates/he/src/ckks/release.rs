@@ -118,7 +118,7 @@ impl Decryptor<'_> {
             return Err(HeError::Rlwe(RlweError::TooManyValues { found: values.len(), capacity: MAX_RELEASED_VALUES }));
         }
         if !(0..values.len()).all(|i| error(i).is_finite() && error(i) > 0.0) {
-            return Err(parameters("a released value needs an error bound above zero"));
+            return Err(parameters("a released value needs a finite error bound above zero"));
         }
         if values.is_empty() {
             return Ok(());

@@ -50,7 +50,7 @@ impl Coefficients {
     ) -> Result<Self, HeError> {
         check_modulus(params, modulus)?;
         if error.is_nan() || error < 0.0 {
-            return Err(parameters("a bound on an error is not negative"));
+            return Err(parameters("a bound on an error has to be a number of at least 0"));
         }
         check_error("putting coefficients together", error, 0)?;
         let inner = rlwe::Ciphertext::from_parts(params.low(), key, parts.into(), 0)?;

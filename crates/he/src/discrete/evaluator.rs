@@ -396,7 +396,8 @@ impl Evaluator {
             }
             if x.unit != first.unit {
                 return Err(parameters(format!(
-                    "coefficients with the factors {} and {}; take those of each apart",
+                    "coefficients with the factors {} and {} do not go together; compute those of each factor on \
+                     their own",
                     first.unit, x.unit
                 )));
             }

@@ -48,7 +48,7 @@ impl Evaluator {
         let (q, modulus) = (params.params().prime_at(0), c.params().modulus());
         // x ≡ −q_0^(−1)·g·m.
         let unit = modulus.inv(q % t).map(|inverse| modulus.mul(modulus.neg(inverse), lowest.factor()));
-        let unit = unit.ok_or(RlweError::Internal { what: "a plaintext modulus that shares a factor with q_0" })?;
+        let unit = unit.ok_or(RlweError::Internal { what: "the plaintext modulus shares a factor with q_0" })?;
         // A bound on the canonical norm is one on every coefficient, and on the root of the sum of their squares, which are alike.
         let error = lowest.noise() * t as f64 / q as f64;
         let errors = Errors::random(error, error * error / params.params().degree() as f64);

@@ -47,7 +47,7 @@ impl Forecast {
         if range.0 < 0 || range.0 > range.1 || range.1 >= modulus as i64 {
             let (low, high) = range;
             return Err(parameters(format!(
-                "integers from {low} to {high} modulo {modulus}; they are from 0 to {modulus} − 1"
+                "integers from {low} to {high} are not a range modulo {modulus}; take one from 0 to {modulus} − 1"
             )));
         }
         Ok(Self { modulus, range, errors: Fresh::new(params, noise, (modulus, params.input_level())).errors })
@@ -96,7 +96,7 @@ impl Forecast {
         check_modulus(params, modulus)?;
         if !self.modulus.is_multiple_of(modulus) {
             return Err(parameters(format!(
-                "integers modulo {} are known modulo its divisors, and {modulus} is none; use a table",
+                "integers modulo {} are known modulo its divisors, and {modulus} is not one; use a table",
                 self.modulus
             )));
         }
@@ -142,9 +142,9 @@ impl Forecast {
         if self.is_bits() && other.is_bits() {
             return Ok(());
         }
+        let ((a, b), (c, d)) = (self.range, other.range);
         Err(parameters(format!(
-            "a gate of integers from {:?} and {:?}; it takes bits, which tables make of integers",
-            self.range, other.range
+            "a gate takes bits, not integers from {a} to {b} and from {c} to {d}; make bits of them by a table"
         )))
     }
 
@@ -154,7 +154,7 @@ impl Forecast {
             return Ok(());
         }
         Err(parameters(format!(
-            "packed gates of integers modulo {}; encrypt bits modulo 4, or split ones",
+            "packed gates take bits modulo 4, not integers modulo {}; encrypt bits modulo 4, or split ones",
             self.modulus
         )))
     }
@@ -199,7 +199,8 @@ impl Forecast {
         let largest = self.range.0.unsigned_abs().max(self.range.1.unsigned_abs());
         if largest >= LARGEST as u64 {
             return Err(parameters(format!(
-                "integers of up to {largest}, and slots hold smaller ones than {LARGEST}; take a table before"
+                "integers of up to {largest} are too large: slots hold integers below {LARGEST}; reduce them by a \
+                 table first"
             )));
         }
         Ok(self)

@@ -44,9 +44,7 @@ impl LweParams {
     pub fn new(set: &BootstrapParams, tfhe: &TfheParams, form: LweForm) -> Result<Self, HeError> {
         set.layout().exponential()?;
         if tfhe.literal().plaintext != Plaintext::Bit {
-            return Err(parameters(
-                "TFHE's set holds integers, and bits go into tables; take one of its sets of gates",
-            ));
+            return Err(parameters("TFHE's set holds integers, and tables take bits; take one of its sets of gates"));
         }
         let exchange = Exchange::new(tfhe, form, set.params().log_n())?;
         let gate = set.gate();
@@ -236,14 +234,14 @@ impl Evaluator {
         let deviation = 4.0 * (variance + keys.params.entry_variance()).sqrt();
         let error = TAIL * deviation;
         if variance.is_nan() || variance < 0.0 {
-            return Err(parameters(format!("a variance of {variance}; it is not negative")));
+            return Err(parameters(format!("a variance is a number of at least 0, not {variance}")));
         }
         check_error("packing bits", error, 0)?;
         let (params, degree) = (&keys.params, self.params().params().degree());
         self.check_keys(keys)?;
         if params.exchange.form() != form {
             return Err(parameters(format!(
-                "ciphertexts of the form {form:?}, and keys for {:?}; make keys for what comes",
+                "the ciphertexts have the form {form:?}, and the keys are for {:?}; make keys for that form",
                 params.exchange.form()
             )));
         }
@@ -284,9 +282,9 @@ impl Evaluator {
         self.check_keys(keys)?;
         self.check(bits)?;
         if !bits.known().is_bits() {
+            let (low, high) = bits.range;
             return Err(parameters(format!(
-                "integers from {:?} are no bits; make bits of them by a table",
-                bits.range
+                "integers from {low} to {high} are not bits; make bits of them by a table"
             )));
         }
         let quarters = match bits.modulus {

@@ -42,7 +42,7 @@ impl Table {
         match modulus {
             2 => Self::new(&[zero, one], output),
             4 => Self::new(&[zero, one, one, zero], output),
-            _ => Err(parameters(format!("bits modulo {modulus}; take them modulo 2 or 4"))),
+            _ => Err(parameters(format!("a table of a bit takes bits modulo 2 or 4, not {modulus}"))),
         }
     }
 

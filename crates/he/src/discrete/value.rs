@@ -54,7 +54,8 @@ pub(super) fn check_modulus(params: &BootstrapParams, modulus: u64) -> Result<()
     let most = largest_modulus(params)?;
     if !(2..=most).contains(&modulus) {
         return Err(parameters(format!(
-            "integers modulo {modulus}; the set's tables have 2 to {most} values, so take a modulus among these or a set for larger tables"
+            "the tables of the set have 2 to {most} values, not {modulus}; take such a modulus, or a set for larger \
+             tables"
         )));
     }
     Ok(())
@@ -76,7 +77,7 @@ impl Discrete {
         error: f64,
     ) -> Result<Self, HeError> {
         check_modulus(params, modulus)?;
-        let [first, ..] = parts.as_slice() else { return Err(parameters("a value without ciphertexts")) };
+        let [first, ..] = parts.as_slice() else { return Err(parameters("a value needs at least one ciphertext")) };
         let (level, key) = (first.level(), first.key());
         let wanted = scale(params, modulus, level);
         for c in &parts {
@@ -89,7 +90,8 @@ impl Discrete {
             }
             if c.level() != level || ((c.scale() - wanted) / wanted).abs() > (-40f64).exp2() {
                 return Err(parameters(format!(
-                    "a ciphertext at level {} and scale 2^{:.3}, where integers modulo {modulus} have 2^{:.3} at level {level}",
+                    "a ciphertext has level {} and scale 2^{:.3}, and integers modulo {modulus} have 2^{:.3} at level \
+                     {level}",
                     c.level(),
                     c.scale().log2(),
                     wanted.log2()
@@ -99,11 +101,13 @@ impl Discrete {
         let levels = params.input_level()..=params.output_level();
         if parts.len() > 2 || !levels.contains(&level) || (parts.len() == 1 && level != params.input_level()) {
             return Err(parameters(
-                "integers are one ciphertext at the input level, or two between it and the output level",
+                "integers need one ciphertext at the input level, or two from there to the output level",
             ));
         }
         if range.0 > range.1 || error.is_nan() || error < 0.0 {
-            return Err(parameters("a range's least integer is not above its largest, and an error is not negative"));
+            return Err(parameters(
+                "a range needs its least integer first, and an error has to be a number of at least 0",
+            ));
         }
         Self::new(OPERATION, parts, modulus, range, Errors::within(error))
     }
@@ -153,7 +157,7 @@ impl Discrete {
     pub fn within(self, range: (i64, i64)) -> Result<Self, HeError> {
         if range.0 > range.1 || range.0 < self.range.0 || range.1 > self.range.1 {
             return Err(parameters(format!(
-                "integers from {} to {} of a value whose integers are from {} to {}; state a range inside that one",
+                "integers from {} to {} are not within the value's range from {} to {}; give a range within that one",
                 range.0, range.1, self.range.0, self.range.1
             )));
         }

@@ -64,7 +64,9 @@ impl Arrays {
         let (literal, insecure) = (name.literal(), security == Security::Insecure);
         if literal.params.security < security {
             let (found, wanted) = (literal.params.security.bits(), security.bits());
-            return refuse(format!("set {name} has {found} bits of security, and {wanted} are wanted; take {found}"));
+            return refuse(format!(
+                "set {name} has {found} bits of security, and {wanted} are asked for; ask for {found}"
+            ));
         }
         let set = match KNOWN.get(&(name, insecure)) {
             Some(known) => known,
@@ -288,8 +290,9 @@ impl Arrays {
             return Ok(());
         }
         refuse(format!(
-            "{}: integers that are refreshed have + - *, powers, numbers that are integers, and plain and encrypted operands \
-             of one shape, element by element; repeat or move elements before encryption, and sum them after decryption",
+            "{} is not computed of integers that are refreshed; these have + - *, powers, numbers that are integers, \
+             and operands of one shape, element by element: repeat or move elements before encryption, and sum them \
+             after decryption",
             operation.name()
         ))
     }
@@ -441,7 +444,9 @@ impl ArraysPlan {
         let arrays = Arrays::new(name, security)?;
         let (t, nodes) = (arrays.params().t(), expr.nodes());
         if modulus.is_some_and(|modulus| modulus != t) {
-            return refuse(format!("set {name} computes modulo {t} here; say modulus={t}"));
+            return refuse(format!(
+                "set {name} computes modulo {t}, and another modulus was asked for; say modulus={t}"
+            ));
         }
         for (node, at) in nodes.iter().enumerate() {
             let Some(first) = at.operands.first() else { continue };

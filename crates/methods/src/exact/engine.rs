@@ -289,7 +289,9 @@ impl IntegerEngine for ExactEngine {
         if node != request.expr.output() {
             return Err(MatrixError::NotPlanned {
                 operation: "decryption of an operand",
-                planned: "the result is decrypted; an operand is encrypted in a form of its own".into(),
+                planned: "an operand is encrypted in a form of its own, and only the result is decrypted; keep the \
+                          matrix that you encrypt"
+                    .into(),
             });
         }
         let under = |(params, list): (&IntegerParams, &Vec<Plaintext>)| {

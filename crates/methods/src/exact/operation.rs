@@ -56,13 +56,13 @@ pub(super) fn bound_of(expr: &Expr, node: usize) -> Result<i128, MatrixError> {
     match (expr.info(node).integers, operation) {
         (Some(bound), _) => Ok(bound),
         (None, Operation::Scale { by } | Operation::Shift { by }) => refuse(format!(
-            "{} by {by}: integers are computed with exactly, and doubles are integers below 2^53; give a matrix of larger \
+            "{} by {by}: the number has to be an integer below 2^53, for integers are computed exactly; give larger \
              ones as a plain input, and divide after decryption",
             operation.name()
         )),
         (None, _) => refuse(format!(
-            "{} is not computed of integers exactly; + - * @, transposes, sums, slices and what is put together of \
-             them are. Describe the inputs as real numbers (dtype=float) for it",
+            "{} is not computed of integers exactly; keep to + - * @, transposes, sums, slices and what is put \
+             together of them, or describe the inputs as real numbers (dtype=float)",
             operation.name()
         )),
     }
@@ -74,7 +74,7 @@ pub(super) fn bound_of(expr: &Expr, node: usize) -> Result<i128, MatrixError> {
 /// [`MatrixError::NoPlan`].
 pub(super) fn check_plain(expr: &Expr, bound: i128) -> Result<(), MatrixError> {
     if bound == i128::MAX {
-        return refuse(format!("plain values of {expr} can pass 127 bits; state tighter bounds"));
+        return refuse(format!("plain values of {expr} can pass 127 bits; declare smaller bounds"));
     }
     Ok(())
 }

@@ -183,7 +183,9 @@ impl Request {
     /// than 117 bits.
     pub fn new(expr: Expr, batch: usize, security: Security) -> Result<Self, MatrixError> {
         if expr.inputs().iter().any(|i| i.integers.is_none()) {
-            return refuse("the inputs of an exact computation are integers".into());
+            return refuse(
+                "the inputs of an exact computation have to be integers; describe all of them with dtype=int".into(),
+            );
         }
         let wide = expr.inputs().iter().find(|i| i.integers.is_some_and(|bound| i128::try_from(bound).is_err()));
         if let Some(input) = wide {
@@ -201,7 +203,7 @@ impl Request {
         }
         let output = request.known[request.expr.output()];
         if output.bound >= MAX_RESULT {
-            return refuse(format!("results of {} can pass 117 bits; state tighter bounds", request.expr));
+            return refuse(format!("results of {} can pass 117 bits; declare smaller bounds", request.expr));
         }
         if output.elementwise {
             request.packing = Packing::Slots;

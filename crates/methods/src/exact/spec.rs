@@ -69,7 +69,8 @@ impl ExactSpec {
         let (Blocks { a, b, c }, Shape { m, k, n, .. }) = (self.blocks, request.shape);
         let params = &self.params;
         if !LOG_NS.contains(&params.log_n) {
-            return Err(field("params.log_n", params.log_n, format!("{LOG_NS:?}")));
+            let expected = format!("{} to {}", LOG_NS.start(), LOG_NS.end());
+            return Err(field("params.log_n", params.log_n, expected));
         }
         let fits = a.checked_mul(b).and_then(|x| x.checked_mul(c)).is_some_and(|x| x <= 1 << params.log_n);
         let sides = [(a, m), (b, k), (c, n)].iter().all(|(block, side)| (1..=*side).contains(block));

@@ -54,15 +54,18 @@ impl BicyclicPlan {
         check_shape(NAME, shape)?;
         let refuse = |reason: String| Err(MatrixError::Method { method: NAME, reason });
         if shape.k > MAX_TERMS {
-            return refuse(format!("{} terms are over {MAX_TERMS}, and each is two rotations", shape.k));
+            return refuse(format!(
+                "it takes up to {MAX_TERMS} terms, each of two rotations, and there are {}; take another method",
+                shape.k
+            ));
         }
         if literal.p_bits.is_empty() {
-            return refuse("rotations need special primes".into());
+            return refuse("its rotations need special primes; take parameters with some".into());
         }
         let sides = Self::sides(shape);
         let (need, slots) = (Self::slots(sides), 1usize << literal.log_n.clamp(1, 30).saturating_sub(1));
         if need > slots {
-            return refuse(format!("sides {sides:?} take {need} slots and the ring has {slots}"));
+            return refuse(format!("sides {sides:?} take {need} slots, and the ring has {slots}; take a larger ring"));
         }
         Ok(Self { shape, literal: literal.clone(), sides })
     }

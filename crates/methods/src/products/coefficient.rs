@@ -118,10 +118,13 @@ fn check(shape: Shape, literal: &ParamsLiteral, options: &CoefficientOptions) ->
     let degree = 1usize.checked_shl(literal.log_n).unwrap_or(0);
     check_shape(NAME, shape)?;
     if volume == 0 || volume > degree {
-        return refuse(format!("a {a}×{b}×{c} block needs a ring of that many coefficients; N is {degree}"));
+        return refuse(format!(
+            "a block has at least one and at most N = {degree} coefficients, and {a}×{b}×{c} has not; take another \
+             block or ring"
+        ));
     }
     if options.relinearize && literal.p_bits.is_empty() {
-        return refuse("relinearisation needs special primes".into());
+        return refuse("relinearisation needs special primes; take parameters with some".into());
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ impl JiangPlan {
         let d = shape.m.max(shape.k).max(shape.n).next_power_of_two();
         let slots = 1usize << literal.log_n.clamp(1, 30).saturating_sub(1);
         if d * d > slots {
-            let reason = format!("{d}×{d} elements take {} slots and the ring has {slots}", d * d);
+            let reason = format!("{d}×{d} elements take {} slots, and the ring has {slots}; take a larger ring", d * d);
             return Err(MatrixError::Method { method, reason });
         }
         let (lanes, top) = (slots / (d * d), literal.q_bits.len() - 1);

@@ -137,7 +137,7 @@ impl ProductSpec {
     pub fn plan(&self) -> Result<Box<dyn ProductPlan>, MatrixError> {
         let literal = &self.params;
         if literal.q_bits.is_empty() || literal.digit_limbs == 0 || !(9..=17).contains(&literal.log_n) {
-            let reason = "they have primes, digits of at least one and log2 N from 9 to 17".into();
+            let reason = "a product needs data primes, digits of at least one prime, and log2 N from 9 to 17".into();
             return Err(HeError::Rlwe(RlweError::Parameters { reason }).into());
         }
         Ok(with_plan!(self, |plan| Box::new(plan)))

@@ -80,7 +80,8 @@ impl Spread3dPlan {
         let [m, k, n] = [shape.m, shape.k, shape.n].map(usize::next_power_of_two);
         let pair = if options.real_pairing && k > 1 { 2 } else { 1 };
         if m * n > slots {
-            let reason = format!("a result of {m}×{n} takes {} slots and the ring has {slots}", m * n);
+            let reason =
+                format!("a result of {m}×{n} takes {} slots, and the ring has {slots}; take a larger ring", m * n);
             return Err(MatrixError::Method { method: NAME, reason });
         }
         let squares = (k / pair).min(slots / (m * n));

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 pub fn check_matrices(shape: Shape, operand: Operand, matrices: &[Matrix], max_abs: f64) -> Result<(), MatrixError> {
     let what = name_of(operand);
     if operand == Operand::Output {
-        return Err(MatrixError::Method { method: "encode", reason: "a result is not encoded".into() });
+        return Err(MatrixError::Method { method: "encode", reason: "results are decrypted and not encoded".into() });
     }
     check_count(what, matrices.len(), shape.batch)?;
     for matrix in matrices {
@@ -57,8 +57,10 @@ pub fn check_shape(method: &'static str, shape: Shape) -> Result<(), MatrixError
     let sides = [m, k, n].iter().all(|side| (1..=MAX_SIDE).contains(side));
     // Sides are small enough for their products.
     if !sides || [m * k, k * n, m * n].iter().any(|x| *x > MAX_ELEMENTS) || !(1..=MAX_BATCH).contains(&batch) {
-        let reason =
-            format!("sides are 1 to {MAX_SIDE}, matrices have up to {MAX_ELEMENTS} elements, a batch {MAX_BATCH}");
+        let reason = format!(
+            "{batch} products of {m}×{k} and {k}×{n}: sides are 1 to {MAX_SIDE}, matrices have up to {MAX_ELEMENTS} \
+             elements, and a batch has 1 to {MAX_BATCH} products"
+        );
         return Err(MatrixError::Method { method, reason });
     }
     Ok(())
@@ -72,7 +74,8 @@ pub fn check_depth(method: &'static str, params: &ParamsLiteral, depth: usize) -
     if params.q_bits.len() > depth {
         return Ok(());
     }
-    let reason = format!("it needs {depth} levels and the parameters have {}", params.q_bits.len().saturating_sub(1));
+    let found = params.q_bits.len().saturating_sub(1);
+    let reason = format!("it needs {depth} levels, and the parameters have {found}; take more data primes");
     Err(MatrixError::Method { method, reason })
 }
 

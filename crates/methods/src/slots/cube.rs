@@ -123,7 +123,9 @@ impl CubeLayout {
         let (rows, cols, squares) = (m.max(k), k.max(n), k / pair);
         let log_need = Self::log_slots(shape, options);
         let Some(need) = 1usize.checked_shl(log_need).filter(|need| *need <= slots) else {
-            let reason = format!("a product of {m}×{k} and {k}×{n} takes 2^{log_need} slots and the ring has {slots}");
+            let reason = format!(
+                "a product of {m}×{k} and {k}×{n} takes 2^{log_need} slots, and the ring has {slots}; take a larger one"
+            );
             return Err(MatrixError::Method { method: "improved3d", reason });
         };
         let lanes = if options.spare_slots { slots / need } else { 1 };

@@ -68,12 +68,15 @@ impl GridLayout {
         check_shape(NAME, Shape::new(rows, cols, 1))?;
         let slots = 1usize << literal.log_n.clamp(1, 30).saturating_sub(1);
         if !tile_cols.is_power_of_two() || tile_cols >= slots {
-            let reason = format!("a tile's columns are a power of two under {slots}, not {tile_cols}");
+            let reason = format!("the columns of a tile are a power of two below {slots}, not {tile_cols}");
             return Err(MatrixError::Method { method: NAME, reason });
         }
         let layout = Self { rows, cols, tile_rows: slots / tile_cols, tile_cols };
         if layout.ciphertexts() > MAX_TILES {
-            let reason = format!("{rows}×{cols} is over {MAX_TILES} tiles of {}×{tile_cols}", layout.tile_rows);
+            let reason = format!(
+                "a {rows}×{cols} matrix takes more than {MAX_TILES} tiles of {}×{tile_cols}; cut it into parts",
+                layout.tile_rows
+            );
             return Err(MatrixError::Method { method: NAME, reason });
         }
         Ok(layout)
@@ -309,7 +312,8 @@ impl<'a> Grid<'a> {
             (rows, 1) => (true, rows),
             (1, cols) => (false, cols),
             _ => {
-                let planned = "a table over whole ciphertexts turns its vectors alone; Xᵀ v is v X".into();
+                let planned =
+                    "of tables over whole ciphertexts, only vectors are transposed; write v @ X for X.T @ v".into();
                 return Err(MatrixError::NotPlanned { operation: "a transpose of a table", planned });
             }
         };

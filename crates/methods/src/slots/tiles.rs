@@ -49,11 +49,13 @@ impl TileLayout {
         check_shape(NAME, Shape::new(rows, cols, 1))?;
         let layout = Self { rows, cols, tile, stride };
         if !tile.is_power_of_two() || tile > 1 << 8 || stride == 0 {
-            let reason = "a tile's side is a power of two up to 256 and its stride at least 1".into();
+            let reason =
+                format!("a tile's side is a power of two up to 256 and its stride at least 1, not {tile} and {stride}");
             return Err(MatrixError::Method { method: NAME, reason });
         }
         if layout.tiles().0.checked_mul(layout.tiles().1).is_none_or(|t| t > MAX_TILES) {
-            let reason = format!("{rows}×{cols} is over {MAX_TILES} tiles of side {tile}");
+            let reason =
+                format!("a {rows}×{cols} matrix takes more than {MAX_TILES} tiles of side {tile}; cut it into parts");
             return Err(MatrixError::Method { method: NAME, reason });
         }
         Ok(layout)
@@ -102,7 +104,7 @@ impl TileLayout {
     fn fits(&self, params: &ParamsLiteral) -> Result<(), MatrixError> {
         let (need, slots) = (self.tile * self.tile * self.stride, 1usize << params.log_n.saturating_sub(1));
         if need > slots {
-            let reason = format!("a tile takes {need} slots and the ring has {slots}; take a larger ring");
+            let reason = format!("a tile takes {need} slots, and the ring has {slots}; take a larger ring");
             return Err(MatrixError::Method { method: NAME, reason });
         }
         Ok(())

@@ -207,11 +207,15 @@ impl Columns {
     fn new(params: &Params, rows: usize, columns: usize) -> Result<Self, HeError> {
         let refuse = |reason: String| Err(RlweError::Parameters { reason }.into());
         if params.max_level() < TOP {
-            return refuse(format!("column statistics need {TOP} levels and there are {}", params.max_level()));
+            return refuse(format!(
+                "column statistics need {TOP} levels, and the parameters have {}; take more data primes",
+                params.max_level()
+            ));
         }
         if !(2..=MAX_ROWS).contains(&(rows as u64)) || !(1..=MAX_COLUMNS).contains(&columns) {
             return refuse(format!(
-                "a table of {rows} rows and {columns} columns; statistics take 2 to {MAX_ROWS} rows and 1 to {MAX_COLUMNS} columns"
+                "statistics take 2 to {MAX_ROWS} rows and 1 to {MAX_COLUMNS} columns, and the table has {rows} and \
+                 {columns}; compute it in parts"
             ));
         }
         let stride = stride(params.slots(), rows, columns);
@@ -228,7 +232,9 @@ impl Columns {
         let made = Self { params: params.clone(), rows, columns, stride, products, sum, bits: Bits::new(params, rows) };
         if made.ciphertexts() > MAX_BUNDLE {
             let found = made.ciphertexts();
-            return refuse(format!("a table of {found} ciphertexts; {MAX_BUNDLE} travel at most: compute it in parts"));
+            return refuse(format!(
+                "the table takes {found} ciphertexts, and at most {MAX_BUNDLE} travel; compute it in parts"
+            ));
         }
         Ok(made)
     }

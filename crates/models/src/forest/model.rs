@@ -6,10 +6,10 @@ use super::places::{Part, Places, columns, parts};
 use super::plan::{Column, Figures, Plan, VERSION, label, literal, most_values};
 use super::tree::{Forest, Written};
 use crate::approximate::Label;
-use crate::choice::{FUSED, RECYCLED, encoding, giant_sums, tables};
+use crate::choice::{RECYCLED, encoding, giant_sums, tables};
 use crate::error::{ModelError, format, goal};
 use crate::layout::{babies, steps};
-use crate::model::{Goal, Prices};
+use crate::model::Goal;
 use crate::plan::Operations;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::SQRT_2;
@@ -19,7 +19,7 @@ use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::{BootstrapParams, Kind};
 use sudare_he::discrete::{DiscreteSet, packed_scale};
 use sudare_rlwe::RlweError;
-use sudare_rlwe::work::Work;
+use sudare_rlwe::work::{Prices, Work};
 
 /// Values of leaves in size: scales stay numbers then.
 const SIZES: std::ops::Range<f64> = 1e-100..1e100;
@@ -91,7 +91,9 @@ fn arranged(forest: &Forest, params: BootstrapParams, most: usize) -> Result<Mad
         false => of_leaves.max(output_bound * SMALLEST),
     };
     if !SIZES.contains(&size) {
-        return goal(format!("leaves of a size of {size:.0e}; divide what the forest was fitted on by that"));
+        return goal(format!(
+            "the values of its leaves are of a size of {size:.0e}; divide the targets by that before the fit"
+        ));
     }
     let largest = centred.largest().max(size);
     let (base, outputs) = (centred.base().to_vec(), forest.outputs());
@@ -151,8 +153,9 @@ impl Model {
             return match refused {
                 Some(e) if nearest.is_infinite() => Err(e),
                 _ => goal(format!(
-                    "scores within {:.1e} and labels that are certain for {:.2} % of the examples are not reached: {nearest:.1e} is the nearest; \
-                     ask for that (error=), or for a smaller share (agreement=)",
+                    "scores within {:.1e} and labels that are certain for {:.2} % of the examples are not reached, \
+                     and {nearest:.1e} is the least error that is; ask for that (error=), or for a smaller share \
+                     (agreement=)",
                     wanted.error,
                     100.0 * wanted.agreement
                 )),
@@ -199,10 +202,10 @@ impl Model {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ModelError> {
         let file: File = match serde_json::from_slice(bytes) {
             Ok(file) => file,
-            Err(e) => return format(format!("no file of a forest: {e}")),
+            Err(e) => return format(format!("it is not the file of a forest: {e}")),
         };
         if file.sudare_forest_file != VERSION {
-            return format("a file of a forest of another version; use a newer release");
+            return format("it is the file of a forest of an unknown version; use a newer release of sudare");
         }
         let plan = Plan::from_json(&file.plan)?;
         let figures = plan.figures();
@@ -239,7 +242,7 @@ fn way(
     let (depth, widest) = (forest.depth(), forest.thresholds().iter().map(Vec::len).fold(1, usize::max));
     if depth >= values {
         return goal(format!(
-            "ways of {depth} steps, of which set {set} counts up to {}; use smaller trees (max_depth=)",
+            "its trees have paths of {depth} steps, and set {set} counts up to {}; use smaller trees (max_depth=)",
             values - 1
         ));
     }
@@ -255,7 +258,7 @@ fn way(
     // As those of networks; and the diagonals of a bootstrap for each of both tables.
     let operand_bytes = (ledger.prepared + 2 * params.diagonal_bytes()?) as f64;
     let streamed = Work { operand_bytes, ..Work::default() };
-    let seconds = prices(&((ledger.work + cost).fused(FUSED) + streamed), log_n);
+    let seconds = prices(&((ledger.work + cost).fused() + streamed), log_n);
     let diagonals = |part: &Part| part.offsets().len() + places.groups(outputs);
     let rows: usize = program.parts.iter().map(diagonals).sum();
     let (level, slots) = (params.input_level() + 1, places.slots());

@@ -36,7 +36,8 @@ impl Places {
         let (steps, period) = (depth.max(1).next_power_of_two(), columns.max(1).next_power_of_two());
         if steps > slots || period > slots {
             return goal(format!(
-                "ways of {depth} steps and {columns} groups of thresholds, where a ciphertext has {slots} slots; use smaller trees"
+                "its trees have paths of {depth} steps and {columns} groups of thresholds, and a ciphertext has \
+                 {slots} slots; use smaller trees"
             ));
         }
         let most = slots / steps;

@@ -132,21 +132,21 @@ impl Plan {
     /// [`ModelError::Format`] for text that is no plan, or one that contradicts itself; [`ModelError::He`] for a set that is none.
     pub fn from_json(text: &str) -> Result<Self, ModelError> {
         if text.len() > MAX_TEXT {
-            return format("a plan of over 64 MiB");
+            return format("the plan has over 64 MiB; use fewer or smaller trees");
         }
         let figures: Figures = match serde_json::from_str(text) {
             Ok(figures) => figures,
-            Err(e) => return format(format!("no plan of a forest: {e}")),
+            Err(e) => return format(format!("it is not the plan of a forest: {e}")),
         };
         if figures.sudare_forest != VERSION {
             return format(format!(
-                "version {} of plans of forests is unknown here; use a newer release",
+                "the plan has the unknown version {}; use a newer release of sudare",
                 figures.sudare_forest
             ));
         }
         let literal = literal(figures.set.parse()?, figures.log_n)?;
         let (slots, values) = (1usize << literal.log_slots, most_values(&literal));
-        let damaged = || format("the plan contradicts itself; it is damaged");
+        let damaged = || format("the plan contradicts itself, so it is damaged; copy it again");
         // What a table and the slots hold, before anything is built.
         let ordered = |c: &Column| {
             c.feature < figures.inputs

@@ -47,17 +47,19 @@ impl Forest {
     /// finite, ways over 255 steps, or over 2^20 leaves.
     pub fn new(inputs: usize, single: bool, base: Vec<f64>, mut trees: Vec<Vec<Node>>) -> Result<Self, ModelError> {
         if inputs == 0 || base.is_empty() || trees.is_empty() {
-            return format("a forest without features, outputs or trees");
+            return format("a forest needs at least one feature, one output and one tree");
         }
         if base.iter().any(|x| !x.is_finite()) {
-            return format("a forest whose first scores are not finite");
+            return format("the first scores of the forest are not finite");
         }
         let mut leaves = 0;
         for (number, tree) in trees.iter_mut().enumerate() {
             leaves += check(tree, inputs, base.len()).or_else(|what| format(format!("tree {number}: {what}")))?;
         }
         if leaves > MAX_LEAVES {
-            return format(format!("{leaves} leaves; {MAX_LEAVES} are the most: use fewer or smaller trees"));
+            return format(format!(
+                "the forest has {leaves} leaves, and {MAX_LEAVES} are the most; use fewer or smaller trees"
+            ));
         }
         Ok(Self { inputs, single, base, trees })
     }
@@ -224,7 +226,7 @@ impl Written {
             let splits = tree.nodes.iter().flatten().count();
             let leaves = tree.nodes.len() - splits;
             if tree.thresholds.len() != splits || Some(tree.values.len()) != leaves.checked_mul(outputs) {
-                return format("a tree with too many numbers, or too few");
+                return format("a tree has too many numbers, or too few");
             }
             let (mut thresholds, mut values) = (tree.thresholds.into_iter(), tree.values.into_iter());
             let node = |node: Option<[usize; 3]>| match node {
@@ -263,29 +265,29 @@ fn check(tree: &mut [Node], inputs: usize, outputs: usize) -> Result<usize, &'st
     *root = Some(0);
     let mut leaves = 0;
     for at in 0..tree.len() {
-        let Some(depth) = depths[at] else { return Err("a node that no other leads to") };
+        let Some(depth) = depths[at] else { return Err("no other node leads to one of its nodes") };
         match &mut tree[at] {
             Node::Leaf(values) => {
                 leaves += 1;
                 if values.len() != outputs || values.iter().any(|x| !x.is_finite()) {
-                    return Err("a leaf with values that are not finite, or not one for each output");
+                    return Err("a leaf has values that are not finite, or not one for each output");
                 }
             }
             Node::Split { feature, threshold, left, right } => {
                 if *feature >= inputs {
-                    return Err("a node of a feature that rows do not have");
+                    return Err("a node compares a feature that rows do not have");
                 }
                 if !threshold.is_finite() {
-                    return Err("a threshold that is not finite");
+                    return Err("a threshold is not finite");
                 }
                 if depth == MAX_DEPTH {
-                    return Err("a way of over 255 steps; use smaller trees");
+                    return Err("a path has over 255 steps; use smaller trees");
                 }
                 *threshold += 0.0;
                 for next in [*left, *right] {
                     match depths.get_mut(next) {
                         Some(of @ None) if next > at => *of = Some(depth + 1),
-                        _ => return Err("a node that does not come after its parent, or has two"),
+                        _ => return Err("a node does not come after its parent, or has two parents"),
                     }
                 }
             }

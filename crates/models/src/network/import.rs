@@ -70,7 +70,11 @@ impl<'v> Operands<'v> {
 pub(super) fn import(graph: &Graph) -> Result<Network, ModelError> {
     let [(input, dims)] = graph.inputs.as_slice() else {
         let names: Vec<&str> = graph.inputs.iter().map(|(name, _)| name.as_str()).collect();
-        return format(format!("it has {} inputs ({}); one is taken", names.len(), names.join(", ")));
+        return format(format!(
+            "it has {} inputs ({}), and one is possible; export it with one",
+            names.len(),
+            names.join(", ")
+        ));
     };
     if dims.iter().skip(1).any(Option::is_none) {
         return format(format!("the input {input} has a symbolic dimension after the first; export it with its sizes"));
@@ -104,7 +108,7 @@ pub(super) fn import(graph: &Graph) -> Result<Network, ModelError> {
         let rest = std::iter::repeat(Value::Unknown);
         for (name, value) in node.outputs.iter().zip(made.into_iter().chain(rest)) {
             if !name.is_empty() && values.insert(name.clone(), value).is_some() {
-                return format(format!("the name {name} is given twice"));
+                return format(format!("the name {name} is given to two values; export it anew"));
             }
         }
     }
@@ -125,13 +129,15 @@ fn output(graph: &Graph, values: &BTreeMap<String, Value>) -> Result<(String, Li
             Some(Value::Linear(value)) => (value, None),
             Some(Value::AtClient(value, function)) => (value, Some(function.clone())),
             Some(Value::Constant(_)) => return format("its output does not depend on the input"),
-            Some(Value::Unknown) | None => return format(format!("nothing gives its output {name}")),
+            Some(Value::Unknown) | None => {
+                return format(format!("no node computes its output {name}; export it anew"));
+            }
         };
         found = Some(match found {
             None => (name.clone(), value.clone(), function),
             Some((_, known, _)) if known != *value => {
                 return format(format!(
-                    "it has {} outputs; one is taken, or labels and probabilities of one value",
+                    "it has {} outputs, and one is possible, or labels and probabilities of one value; export it with one",
                     graph.outputs.len()
                 ));
             }
@@ -141,7 +147,7 @@ fn output(graph: &Graph, values: &BTreeMap<String, Value>) -> Result<(String, Li
             Some(found) => found,
         });
     }
-    found.map_or_else(|| format("it has no output"), Ok)
+    found.map_or_else(|| format("it has no output; export it with one"), Ok)
 }
 
 /// Operators whose product with a linear map before them may have more diagonals than both.
@@ -177,7 +183,12 @@ fn one(
             "" => None,
             _ => match values.get(name) {
                 Some(value) => Some(value),
-                None => return format(format!("layer {}: nothing gives its input {name} before it", node.label())),
+                None => {
+                    return format(format!(
+                        "layer {}: no node before it computes its input {name}; export it anew",
+                        node.label()
+                    ));
+                }
             },
         });
     }
@@ -227,7 +238,8 @@ fn at_client(node: &Node, value: &Linear, name: &str) -> Result<Outcome, ModelEr
         "ArgMax" | "ArrayFeatureExtractor" => LABEL,
         _ => {
             return refused(format!(
-                "{name} is computed at the end alone, by the client; take it out of the inside of the network"
+                "{name} is left to the client, which is possible at the end of the network alone; take it out from \
+                 inside of it"
             ));
         }
     };
@@ -248,7 +260,8 @@ fn product(chain: &Chain, a: &Linear, b: &Linear) -> Outcome {
         }
     }
     Outcome::Refused(
-        "a product of two encrypted values that is no square and no gate x·f(x); attention and squeeze-and-excitation are not computed yet"
+        "a product of two encrypted values has to be a square or a gate x·f(x); attention and squeeze-and-excitation \
+         are not computed yet"
             .into(),
     )
 }

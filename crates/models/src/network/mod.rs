@@ -72,7 +72,7 @@ impl Network {
         for Dense { name, weights, bias, function } in layers {
             let (rows, columns) = (chain.value.bias.len(), bias.len());
             if columns == 0 || rows.checked_mul(columns) != Some(weights.len()) {
-                return format(format!("{name} has {} weights, where {rows} × {columns} belong", weights.len()));
+                return format(format!("{name} has {} weights, and {rows} × {columns} are needed", weights.len()));
             }
             let mut map = Sparse::empty(rows);
             let mut entries = Vec::new();
@@ -193,7 +193,7 @@ pub(crate) struct Chain {
 impl Chain {
     pub fn new(input: Vec<usize>) -> Result<Self, ModelError> {
         if elements(&input).is_none_or(|count| count == 0) {
-            return format(format!("an example of the shape {input:?}"));
+            return format(format!("the shape {input:?} of an example has no elements, or too many"));
         }
         Ok(Self { value: Linear::kept(0, input.clone())?, input, layers: Vec::new() })
     }
@@ -230,7 +230,10 @@ impl Chain {
             layer.bias.iter().all(|b| b.is_finite()) && layer.sources.iter().all(|(_, m)| m.is_finite())
         };
         if let Some(layer) = layers.iter().find(|layer| !finite(layer)) {
-            return format(format!("layer {} has a weight that is not finite", layer.name));
+            return format(format!(
+                "layer {} has a weight that is not finite; train it again, or scale its inputs",
+                layer.name
+            ));
         }
         if layers.iter().all(|layer| layer.sources.iter().all(|(source, _)| *source != 0)) {
             return format("its output does not depend on the input");

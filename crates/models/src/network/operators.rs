@@ -13,7 +13,8 @@ use crate::tensor::{Indices, Tensor, axis_of, common_shape, elements, strides};
 pub(super) fn never(operator: &str) -> Option<&'static str> {
     Some(match operator {
         "MaxPool" | "GlobalMaxPool" => {
-            "a maximum is no polynomial of low degree; use average pools (AvgPool2d) and fine-tune the network, which costs no level"
+            "a maximum is not a polynomial of low degree; use average pools (AvgPool2d) and fine-tune the network, \
+             which costs no level"
         }
         "LayerNormalization"
         | "InstanceNormalization"
@@ -44,7 +45,7 @@ pub(super) fn apply(opset: i64, node: &Node, operands: &Operands<'_>) -> Result<
     let Some(x) = operands.get(0) else {
         return match node.operator.as_str() {
             "Constant" => constant(node),
-            _ => format(format!("layer {}: {} without an operand", node.label(), node.operator)),
+            _ => format(format!("layer {}: {} has no operand", node.label(), node.operator)),
         };
     };
     let all_constant = operands.0.iter().flatten().all(|v| matches!(v, Value::Constant(_)));
@@ -156,7 +157,7 @@ fn taken(value: &Value, indices: &Indices, padding: f64) -> Result<Outcome, Mode
 fn lengths(sizes: &[i64]) -> Result<Vec<usize>, ModelError> {
     match sizes.iter().map(|s| usize::try_from(*s)).collect() {
         Ok(lengths) => Ok(lengths),
-        Err(_) => format(format!("a shape {sizes:?}")),
+        Err(_) => format(format!("the shape {sizes:?} has a size below zero")),
     }
 }
 
@@ -186,7 +187,7 @@ fn reshaped(shape: &[usize], wanted: &[i64], allow_zero: bool) -> Result<Vec<usi
             (0, Some(own)) if !allow_zero => *own,
             (size, _) => match usize::try_from(size) {
                 Ok(size) => size,
-                Err(_) => return format(format!("a reshape to {wanted:?}")),
+                Err(_) => return format(format!("a reshape to {wanted:?} has a size below −1")),
             },
         });
     }
@@ -194,7 +195,7 @@ fn reshaped(shape: &[usize], wanted: &[i64], allow_zero: bool) -> Result<Vec<usi
         let known = elements(&out).filter(|known| *known > 0 && count.is_multiple_of(*known));
         match known {
             Some(known) => out[free] = count / known,
-            None => return format(format!("{count} numbers do not have the shape {wanted:?}")),
+            None => return format(format!("{count} numbers do not fit the shape {wanted:?}")),
         }
     }
     Ok(out)
@@ -216,7 +217,9 @@ fn squeezed(operator: &str, shape: &[usize], axes: Option<Vec<i64>>) -> Result<O
             None => (0..shape.len()).filter(|i| shape[*i] == 1).collect(),
         };
         if gone.iter().any(|i| shape[*i] != 1) {
-            return format(format!("a squeeze of axes {gone:?} of {shape:?}"));
+            return format(format!(
+                "a squeeze of the axes {gone:?} does not fit the shape {shape:?}: only axes of length 1 can go"
+            ));
         }
         let kept = shape.iter().enumerate().filter(|(i, _)| !gone.contains(i));
         return Ok(Some(kept.map(|(_, d)| *d).collect()));
@@ -229,7 +232,7 @@ fn squeezed(operator: &str, shape: &[usize], axes: Option<Vec<i64>>) -> Result<O
         (0..rank).map(|i| if new.contains(&i) { Some(1) } else { rest.next().copied() }).collect();
     match dims {
         Some(dims) if rest.next().is_none() => Ok(Some(dims)),
-        _ => format(format!("new axes {axes:?}, of which two are equal")),
+        _ => format(format!("two of the new axes {axes:?} are equal")),
     }
 }
 
@@ -242,7 +245,7 @@ fn transpose(x: &Value, order: &[usize]) -> Result<Value, ModelError> {
     let mut sorted = order.to_vec();
     sorted.sort_unstable();
     if !sorted.iter().copied().eq(0..shape.len()) {
-        return format(format!("a transpose to axes {order:?} of {shape:?}"));
+        return format(format!("a transpose to the axes {order:?} does not fit the shape {shape:?}"));
     }
     let to: Vec<usize> = order.iter().map(|a| shape[*a]).collect();
     let indices = Indices::new(to, shape, |at, from| {
@@ -287,7 +290,7 @@ fn slice(opset: i64, node: &Node, operands: &Operands<'_>) -> Result<Outcome, Mo
     let axes = field(3, "axes")?.unwrap_or_else(|| (0..starts.len() as i64).collect());
     let steps = field(4, "steps")?.unwrap_or_else(|| vec![1; starts.len()]);
     if starts.len() != ends.len() || axes.len() != starts.len() || steps.len() != starts.len() {
-        return format(format!("layer {}: starts, ends, axes and steps differ in number", node.label()));
+        return format(format!("layer {}: it has different numbers of starts, ends, axes and steps", node.label()));
     }
     let (mut to, mut first, mut by) = (shape.to_vec(), vec![0i64; rank], vec![1i64; rank]);
     for i in 0..starts.len() {
@@ -296,7 +299,7 @@ fn slice(opset: i64, node: &Node, operands: &Operands<'_>) -> Result<Outcome, Mo
         let from_end = |place: i64| if place < 0 { place.saturating_add(size) } else { place };
         let (start, end, step) = (from_end(starts[i]), from_end(ends[i]), steps[i]);
         let (start, end) = match step {
-            0 => return format(format!("layer {}: a step of 0", node.label())),
+            0 => return format(format!("layer {}: a slice has a step of 0", node.label())),
             1.. => (start.clamp(0, size), end.clamp(0, size)),
             _ => (start.clamp(-1, size - 1), end.clamp(-1, size - 1)),
         };
@@ -325,7 +328,7 @@ fn split(opset: i64, node: &Node, operands: &Operands<'_>) -> Result<Outcome, Mo
         (0..node.outputs.len()).map(|i| each.min(shape[axis].saturating_sub(i * each))).collect()
     });
     if parts.iter().sum::<usize>() != shape[axis] {
-        return format(format!("layer {}: parts {parts:?} of {}", node.label(), shape[axis]));
+        return format(format!("layer {}: parts of the lengths {parts:?} do not make {}", node.label(), shape[axis]));
     }
     let (mut start, mut out) = (0, Vec::new());
     for size in parts {
@@ -360,7 +363,11 @@ fn pad(opset: i64, node: &Node, operands: &Operands<'_>) -> Result<Outcome, Mode
         None => (0..rank).collect(),
     };
     if pads.len() != 2 * axes.len() {
-        return format(format!("layer {}: pads {pads:?} of {} axes", node.label(), axes.len()));
+        return format(format!(
+            "layer {}: the pads {pads:?} are not two for each of {} axes",
+            node.label(),
+            axes.len()
+        ));
     }
     let (mut begin, mut to) = (vec![0i64; rank], shape.to_vec());
     for (i, axis) in axes.iter().enumerate() {
@@ -404,7 +411,7 @@ fn concat(node: &Node, operands: &Operands<'_>) -> Result<Outcome, ModelError> {
         s.len() == first.len() && s.iter().zip(&first).enumerate().all(|(i, (a, b))| i == axis || a == b)
     };
     if !parts.iter().all(alike) {
-        return format(format!("layer {}: parts whose shapes do not go together", node.label()));
+        return format(format!("layer {}: the shapes of what is concatenated do not go together", node.label()));
     }
     let mut to = first.clone();
     to[axis] = parts.iter().map(|p| p.shape()[axis]).sum();
@@ -525,7 +532,12 @@ fn sum(node: &Node, operands: &Operands<'_>) -> Result<Outcome, ModelError> {
 fn gemm(node: &Node, operands: &Operands<'_>) -> Result<Outcome, ModelError> {
     let (Some(a), Some(b)) = (operands.get(0), operands.get(1)) else { return refused(STATIC) };
     if a.shape().len() != 2 || b.shape().len() != 2 {
-        return format(format!("layer {}: a Gemm of {:?} and {:?}", node.label(), a.shape(), b.shape()));
+        return format(format!(
+            "layer {}: Gemm takes two matrices, not the shapes {:?} and {:?}",
+            node.label(),
+            a.shape(),
+            b.shape()
+        ));
     }
     let side = |v: &Value, name: &str| match node.integer(name, 0) {
         0 => Ok(v.clone()),
@@ -575,7 +587,12 @@ pub(super) fn product(node: &Node, a: &Value, b: &Value) -> Result<Option<Linear
     }
     let (p, q) = (left_shape.len(), right_shape.len());
     if p < 2 || q < 2 || left_shape[p - 1] != right_shape[q - 2] {
-        return format(format!("layer {}: a product of {:?} and {:?}", node.label(), a.shape(), b.shape()));
+        return format(format!(
+            "layer {}: the shapes {:?} and {:?} of a product do not go together",
+            node.label(),
+            a.shape(),
+            b.shape()
+        ));
     }
     let (m, k, n) = (left_shape[p - 2], left_shape[p - 1], right_shape[q - 1]);
     let batch = common_shape(&left_shape[..p - 2], &right_shape[..q - 2])?;
@@ -606,11 +623,18 @@ pub(super) fn product(node: &Node, a: &Value, b: &Value) -> Result<Option<Linear
 
 fn convolution(node: &Node, operands: &Operands<'_>) -> Result<Outcome, ModelError> {
     let (Some(x), Some(w)) = (operands.linear(0), operands.constant(1)) else {
-        return refused("input encrypted and kernel constant, and no other way round, is computed");
+        return refused(
+            "its input has to be encrypted and its kernel constant; export the network with constant kernels",
+        );
     };
     let rank = x.shape.len();
     if rank < 3 || w.shape.len() != rank {
-        return format(format!("layer {}: a kernel {:?} over {:?}", node.label(), w.shape, x.shape));
+        return format(format!(
+            "layer {}: a kernel of the shape {:?} does not fit an input of the shape {:?}",
+            node.label(),
+            w.shape,
+            x.shape
+        ));
     }
     let Some(group) = usize::try_from(node.integer("group", 1)).ok().filter(|g| *g > 0) else {
         return format(format!("layer {}: the number of groups is not above zero", node.label()));
@@ -618,7 +642,7 @@ fn convolution(node: &Node, operands: &Operands<'_>) -> Result<Outcome, ModelErr
     let (examples, channels, features, each) = (x.shape[0], x.shape[1], w.shape[0], w.shape[1]);
     if each.checked_mul(group) != Some(channels) || !features.is_multiple_of(group) {
         return format(format!(
-            "layer {}: {group} groups of a kernel {:?} over {channels} channels",
+            "layer {}: {group} groups of a kernel of the shape {:?} do not fit {channels} channels",
             node.label(),
             w.shape
         ));
@@ -668,10 +692,14 @@ fn normalisation(node: &Node, operands: &Operands<'_>) -> Result<Outcome, ModelE
         return refused("it is in training mode; export the network in evaluation mode");
     }
     let Some(channels) = x.shape.get(1).copied() else {
-        return format(format!("layer {}: a norm over {:?}", node.label(), x.shape));
+        return format(format!(
+            "layer {}: a normalisation needs channels, and its input has the shape {:?}",
+            node.label(),
+            x.shape
+        ));
     };
     if [gamma, beta, mean, variance].iter().any(|t| t.data.len() != channels) {
-        return format(format!("layer {}: statistics of another number of channels than {channels}", node.label()));
+        return format(format!("layer {}: its statistics are not those of {channels} channels", node.label()));
     }
     let plane: usize = x.shape.iter().skip(2).product();
     let epsilon = node.float("epsilon", 1e-5);
@@ -686,14 +714,18 @@ fn normalisation(node: &Node, operands: &Operands<'_>) -> Result<Outcome, ModelE
 fn average_pool(node: &Node, operands: &Operands<'_>) -> Result<Outcome, ModelError> {
     let Some(x) = operands.linear(0) else { return refused(KNOWN) };
     if x.shape.len() < 3 {
-        return format(format!("layer {}: a pool over {:?}", node.label(), x.shape));
+        return format(format!(
+            "layer {}: a pool needs at least three axes, and its input has the shape {:?}",
+            node.label(),
+            x.shape
+        ));
     }
     let axes = &x.shape[2..];
     let kernel = match node.operator.as_str() {
         "GlobalAveragePool" => axes.to_vec(),
         _ => match node.integers("kernel_shape") {
             Some(kernel) => lengths(kernel)?,
-            None => return format(format!("layer {}: a pool without a kernel", node.label())),
+            None => return format(format!("layer {}: the pool has no kernel_shape", node.label())),
         },
     };
     let windows = Windows::new(node, axes, &kernel)?;

@@ -21,7 +21,10 @@ fn sizes(node: &Node, name: &str, count: usize, least: usize) -> Result<Vec<usiz
         values.iter().map(|v| usize::try_from(*v).ok().filter(|v| (least..1 << 20).contains(v))).collect();
     match good {
         Some(good) if good.len() == count => Ok(good),
-        _ => format(format!("layer {}: {name} is {values:?}; it has {count} numbers from {least} on", node.label())),
+        _ => format(format!(
+            "layer {}: {name} is {values:?}, and {count} numbers from {least} on are needed",
+            node.label()
+        )),
     }
 }
 
@@ -30,7 +33,10 @@ impl Windows {
     pub fn new(node: &Node, input: &[usize], kernel: &[usize]) -> Result<Self, ModelError> {
         let rank = input.len();
         if kernel.len() != rank || kernel.contains(&0) {
-            return format(format!("layer {}: a kernel {kernel:?} over {input:?}", node.label()));
+            return format(format!(
+                "layer {}: a kernel of the shape {kernel:?} does not fit an input of the shape {input:?}",
+                node.label()
+            ));
         }
         let (stride, dilation) = (sizes(node, "strides", rank, 1)?, sizes(node, "dilations", rank, 1)?);
         let pads = sizes(node, "pads", 2 * rank, 0)?;
@@ -49,11 +55,19 @@ impl Windows {
                     let (less, more) = (total / 2, total.div_ceil(2));
                     (begin[i], end[i]) = if auto == "SAME_UPPER" { (less, more) } else { (more, less) };
                 }
-                other => return format(format!("layer {}: auto_pad is {other}", node.label())),
+                other => {
+                    return format(format!(
+                        "layer {}: auto_pad is {other}; it can be NOTSET, VALID, SAME_UPPER or SAME_LOWER",
+                        node.label()
+                    ));
+                }
             }
             let padded = input[i] + begin[i] + end[i];
             let Some(free) = padded.checked_sub(extent) else {
-                return format(format!("layer {}: a kernel of {extent} over {padded}", node.label()));
+                return format(format!(
+                    "layer {}: a kernel of the length {extent} is longer than its padded input of {padded}",
+                    node.label()
+                ));
             };
             let mut out = (if ceil { free.div_ceil(stride[i]) } else { free / stride[i] }) + 1;
             // The last window begins inside of the input or of what is before it.

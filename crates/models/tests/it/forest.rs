@@ -135,7 +135,7 @@ fn the_set_is_the_cheapest_that_is_near_enough() {
     }
     assert!(sets[0] != sets[2] && sets[2] == "W16", "{sets:?}");
     let refused = Model::compile(&forest, &examples, &Goal { error: 1e-12, ..goal() }, &prices).unwrap_err();
-    assert!(refused.to_string().contains("the nearest"), "{refused}");
+    assert!(refused.to_string().contains("is the least error"), "{refused}");
 }
 
 /// What trees are at their ends: a single leaf, one step, a feature with more thresholds than any table has values, a way longer than a
@@ -198,7 +198,7 @@ fn what_is_no_tree() {
         (vec![split(0, 0.0, 1, 1), leaf()], "two"),
         (vec![split(0, 0.0, 0, 1), leaf()], "after its parent"),
         (vec![split(0, 0.0, 1, 9), leaf()], "after its parent"),
-        (vec![leaf(), leaf()], "no other leads to"),
+        (vec![leaf(), leaf()], "no other node leads to"),
         (vec![split(2, 0.0, 1, 2), leaf(), leaf()], "rows do not have"),
         (vec![split(0, f64::NAN, 1, 2), leaf(), leaf()], "not finite"),
         (vec![Node::Leaf(vec![0.0, 1.0])], "each output"),

@@ -34,10 +34,10 @@ impl Ciphertext {
         let operation = "loading a ciphertext";
         params.check_length(operation, parts.len())?;
         if parts.len() < 2 || parts.iter().any(|p| p.basis() != params.q()) {
-            return Err(parameters("a ciphertext has two parts or more over all primes of q"));
+            return Err(parameters("a ciphertext needs at least two parts, over all primes of q"));
         }
         if !(norms.max >= 0.0 && norms.euclid >= norms.max && norms.euclid.is_finite()) {
-            return Err(parameters("norms of a phase are finite, 0 ≤ max ≤ euclid"));
+            return Err(parameters("the norms of a phase have to be finite, with 0 ≤ max ≤ euclid"));
         }
         params.check(operation, norms)?;
         Ok(Self { params: params.clone(), key, parts, norms })

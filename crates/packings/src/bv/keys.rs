@@ -109,7 +109,7 @@ impl PublicKey {
     /// `RlweError::Parameters` if `p0` is not over the primes of q.
     pub fn from_parts(params: &Params, id: KeyId, seed: MaskSeed, p0: Poly<Eval>) -> Result<Self, HeError> {
         if p0.basis() != params.q() {
-            return Err(parameters("a public key covers all primes of q"));
+            return Err(parameters("the polynomial of a public key has to be over all primes of q"));
         }
         let p1 = mask(params.q(), &seed, 0);
         Ok(Self { params: params.clone(), id, seed, p0, p1 })

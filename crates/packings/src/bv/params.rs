@@ -71,7 +71,8 @@ impl ParamsLiteral {
             }
         }
         Err(parameters(format!(
-            "no ring of degree {degree} to {MAX_DEGREE} holds sums of {terms} results of {products} products in a row modulo t = {t} with {}-bit security",
+            "no ring of degree {degree} to {MAX_DEGREE} holds sums of {terms} results of {products} products in a row \
+             modulo t = {t} with {}-bit security; ask for fewer products or terms, or a smaller t",
             security.bits()
         )))
     }
@@ -124,20 +125,23 @@ impl Params {
         let fail = |reason: String| Err(parameters(reason));
         let n = 1usize.checked_shl(literal.log_n).unwrap_or(0);
         if !(MIN_DEGREE..=MAX_DEGREE).contains(&n) {
-            return fail(format!("log2 N = {} is not in 9..=17", literal.log_n));
+            return fail(format!("log2 N is 9 to 17, not {}", literal.log_n));
         }
         if literal.q_bits.is_empty() || literal.q_bits.len() > MAX_PRIMES {
-            return fail(format!("q has 1 to {MAX_PRIMES} primes"));
+            return fail(format!("q has 1 to {MAX_PRIMES} primes, not {}", literal.q_bits.len()));
         }
         if !(2..=MAX_PLAIN_MODULUS).contains(&literal.t) {
-            return fail(format!("t = {} is not in 2..=2^48", literal.t));
+            return fail(format!("t is 2 to 2^48, not {}", literal.t));
         }
         if !(2..=MAX_LENGTH).contains(&literal.max_length) {
             return fail(format!("ciphertexts have 2 to {MAX_LENGTH} parts, not {}", literal.max_length));
         }
         // The limits are for σ = 3.19; a wider secret and wider errors are no easier to find.
         if literal.security != Security::Insecure && (literal.sigma.is_nan() || literal.sigma < ERROR_SIGMA) {
-            return fail(format!("the security limits hold for σ of at least {ERROR_SIGMA}, not {}", literal.sigma));
+            return fail(format!(
+                "the security limits hold for σ of at least {ERROR_SIGMA}, not {}; take a larger one",
+                literal.sigma
+            ));
         }
         let mut primes: Vec<u64> = Vec::new();
         for bits in &literal.q_bits {
@@ -145,7 +149,7 @@ impl Params {
             primes.extend(found);
         }
         if primes.iter().any(|q| literal.t.is_multiple_of(*q)) {
-            return fail(format!("t = {} shares a prime with q", literal.t));
+            return fail(format!("t = {} shares a prime with q; take another one", literal.t));
         }
         let q = RnsBasis::new(n, &primes)?;
         let log_q = q.log2_product();

@@ -55,7 +55,7 @@ impl<'a, 'py, T: Number> FromPyObject<'a, 'py> for Row<'py, T> {
         }
         let refuse = || {
             let found = given.getattr("dtype").unwrap_or_else(|_| given.get_type().into_any());
-            raised(py, ErrorKind::Input, &format!("{} in a row are wanted, not {found}", T::WORDS))
+            raised(py, ErrorKind::Input, &format!("a vector of {} is needed, not {found}", T::WORDS))
         };
         let numpy = py.import("numpy")?;
         let array = numpy.call_method1("ascontiguousarray", (given,)).map_err(|_| refuse())?;

@@ -51,9 +51,13 @@ fn distribution(secret: &str, weight: Option<u32>) -> Result<SecretDistribution>
         ("ternary", None) => Ok(SecretDistribution::Ternary),
         ("gaussian", None) => Ok(SecretDistribution::Gaussian),
         ("fixed_weight", Some(weight)) => Ok(SecretDistribution::FixedWeight { weight }),
-        _ => Err(usage(format!(
-            "a secret is \"ternary\", \"gaussian\", or \"fixed_weight\" with a weight=, not {secret:?} with {weight:?}"
-        ))),
+        _ => {
+            let with = weight.map_or_else(|| "without a weight".into(), |weight| format!("with weight={weight}"));
+            Err(usage(format!(
+                "a secret is \"ternary\" or \"gaussian\" without a weight, or \"fixed_weight\" with one, not \
+                 {secret:?} {with}"
+            )))
+        }
     }
 }
 
@@ -76,7 +80,7 @@ impl Written {
             (None, None, Some(q), p) => {
                 Ok(written(Vec::new(), Vec::new()).build_over(tag, &q, &p.unwrap_or_default())?)
             }
-            _ => Err(usage("parameters have either q_bits and p_bits, or the primes themselves as q and p")),
+            _ => Err(usage("give either q_bits and p_bits, or the primes themselves as q and p")),
         }
     }
 }
@@ -219,7 +223,8 @@ pub fn travelling<B>(params: &rlwe::Params, bytes: B) -> Result<B> {
         true => Ok(bytes),
         false => Err(Refusal::Refused(
             ErrorKind::Unsupported,
-            "primes of one's own do not travel with their parameters; write q and p, and build the set of them again"
+            "primes that you gave yourself do not travel with their parameters; send q and p, and make the parameters \
+             of them again"
                 .into(),
         )),
     }

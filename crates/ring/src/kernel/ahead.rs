@@ -29,6 +29,9 @@ impl<'a> Ahead<'a> {
 impl Limb {
     /// [`Limb::forward`]; asks for some of `ahead` meanwhile, which it takes off its front. (A hint,
     /// which not every family follows.)
+    ///
+    /// # Panics
+    /// If `a` has not N words.
     pub fn forward_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
         count::add(What::Transforms, 1);
@@ -36,6 +39,9 @@ impl Limb {
     }
 
     /// [`Limb::inverse`], with the same.
+    ///
+    /// # Panics
+    /// If `a` has not N words.
     pub fn inverse_ahead(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
         assert_eq!(a.len(), self.degree());
         count::add(What::Transforms, 1);

@@ -154,6 +154,9 @@ impl Limb {
 
     /// Forward negacyclic transform in place: coefficients in `[0, q)` to values in `[0, q)`,
     /// in the order of [`crate::order`]. The slice has N words.
+    ///
+    /// # Panics
+    /// If `a` has not N words.
     pub fn forward(&self, a: &mut [u64]) {
         assert_eq!(a.len(), self.degree());
         count::add(What::Transforms, 1);
@@ -161,6 +164,9 @@ impl Limb {
     }
 
     /// The inverse of [`Limb::forward`]: values in `[0, q)` to coefficients in `[0, q)`.
+    ///
+    /// # Panics
+    /// If `a` has not N words.
     pub fn inverse(&self, a: &mut [u64]) {
         assert_eq!(a.len(), self.degree());
         count::add(What::Transforms, 1);
@@ -170,6 +176,9 @@ impl Limb {
     /// The first `layers` layers of [`Limb::forward`]: `2^layers` residues modulo the factors
     /// X^d − ω of X^N + 1, `d = N / 2^layers`, each in coefficient order, in `[0, q)`; ranges as
     /// there. Block `i` is the residue with `ω = ψ^(d·(2·brv(i)+1))`.
+    ///
+    /// # Panics
+    /// If `a` has not N words, or `layers` is over log2 N.
     pub fn forward_partial(&self, a: &mut [u64], layers: u32) {
         assert_eq!(a.len(), self.degree());
         assert!(layers <= self.degree().trailing_zeros());
@@ -177,6 +186,9 @@ impl Limb {
     }
 
     /// The inverse of [`Limb::forward_partial`].
+    ///
+    /// # Panics
+    /// As [`Limb::forward_partial`].
     pub fn inverse_partial(&self, a: &mut [u64], layers: u32) {
         assert_eq!(a.len(), self.degree());
         assert!(layers <= self.degree().trailing_zeros());
@@ -277,6 +289,10 @@ impl Limb {
 
     /// `out = Σ_j a_j · b_j` element by element, one reduction for all terms; all in `[0, q)`,
     /// at most [`MAX_TERMS`] terms.
+    ///
+    /// # Panics
+    /// If slices differ in length or have not a multiple of 8 words, or `a` and `b` have not equally many rows, at most
+    /// [`MAX_TERMS`].
     pub fn dot(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
         assert!(a.len() == b.len() && a.len() <= MAX_TERMS);
         a.iter().chain(b).for_each(|x| assert_eq!(x.len(), out.len()));
@@ -286,6 +302,9 @@ impl Limb {
 
     /// Two inner products that share a factor: `out0 = Σ_j a_j · b0_j`, `out1 = Σ_j a_j · b1_j`;
     /// ranges as for [`Limb::dot`]. The inner loop of key switching.
+    ///
+    /// # Panics
+    /// As [`Limb::dot`].
     pub fn dot_pair(&self, out: [&mut [u64]; 2], a: &[&[u64]], b0: &[&[u64]], b1: &[&[u64]]) {
         assert!(a.len() == b0.len() && a.len() == b1.len() && a.len() <= MAX_TERMS);
         self.check(&[out[0].len(), out[1].len()]);
@@ -328,6 +347,10 @@ impl Limb {
     /// `out = Σ_i src_i · w_i` for constants `w_i` in `[0, q)` and sources in `[0, 2^bound_bits)`,
     /// `bound_bits ≤ 61`: the sources may belong to other, larger moduli. Result in `[0, q)`; at
     /// most [`MAX_TERMS`] terms. The inner loop of a basis conversion.
+    ///
+    /// # Panics
+    /// If slices differ in length or have not a multiple of 8 words, `src` and `w` have not equally many terms, at most
+    /// [`MAX_TERMS`], or `bound_bits` is over 61.
     pub fn combine(&self, out: &mut [u64], src: &[&[u64]], w: &[u64], bound_bits: u32) {
         assert!(src.len() == w.len() && src.len() <= MAX_TERMS && bound_bits <= 61);
         src.iter().for_each(|x| assert_eq!(x.len(), out.len()));
@@ -358,12 +381,18 @@ impl Limb {
     }
 
     /// `out = (X^steps − 1)·src` for coefficients in `[0, q)` and `steps` below 2N.
+    ///
+    /// # Panics
+    /// If `out` or `src` has not N words, or `steps` is 2N or more.
     pub fn rotate_minus(&self, out: &mut [u64], src: &[u64], steps: usize) {
         assert!(out.len() == self.degree() && src.len() == out.len() && steps < 2 * self.degree());
         self.kernels.rotate_minus(out, src, steps);
     }
 
     /// `out = X^steps·src` for coefficients in `[0, q)` and `steps` below 2N.
+    ///
+    /// # Panics
+    /// As [`Limb::rotate_minus`].
     pub fn rotate(&self, out: &mut [u64], src: &[u64], steps: usize) {
         assert!(out.len() == self.degree() && src.len() == out.len() && steps < 2 * self.degree());
         self.kernels.rotate(out, src, steps);

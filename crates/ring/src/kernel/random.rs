@@ -61,6 +61,9 @@ impl ChaCha {
     }
 
     /// Writes the next groups of the stream; `out` is a multiple of [`GROUP_BYTES`] long.
+    ///
+    /// # Panics
+    /// If the length of `out` is no multiple of [`GROUP_BYTES`].
     pub fn fill(&mut self, out: &mut [u8]) {
         assert_eq!(out.len() % GROUP_BYTES, 0);
         for group in out.as_chunks_mut::<GROUP_BYTES>().0 {

@@ -11,6 +11,9 @@ use crate::threads;
 
 impl Poly<Coeff> {
     /// The residues of signed coefficients; `coefficients` has N entries.
+    ///
+    /// # Panics
+    /// If `coefficients` has not N entries.
     pub fn from_signed(basis: &RnsBasis, coefficients: &[i64]) -> Self {
         assert_eq!(coefficients.len(), basis.degree());
         let mut out = Self::dirty(basis);
@@ -19,6 +22,9 @@ impl Poly<Coeff> {
     }
 
     /// The residues of signed coefficients that take more than a word; `coefficients` has N entries.
+    ///
+    /// # Panics
+    /// If `coefficients` has not N entries.
     pub fn from_wide(basis: &RnsBasis, coefficients: &[i128]) -> Self {
         assert_eq!(coefficients.len(), basis.degree());
         let mut out = Self::dirty(basis);

@@ -25,6 +25,9 @@ pub(super) fn residue(x: f64, q: &Modulus) -> u64 {
 
 impl Poly<Coeff> {
     /// The residues of m·2^e for pairs (m, e), one for each coefficient.
+    ///
+    /// # Panics
+    /// If there are not N pairs.
     pub fn from_mantissas(basis: &RnsBasis, coefficients: &[(i64, u64)]) -> Self {
         assert_eq!(coefficients.len(), basis.degree());
         let mut out = Self::dirty(basis);

@@ -55,6 +55,9 @@ impl<F: Form> Poly<F> {
     }
 
     /// Multiplies limb `i` by `factors[i]`.
+    ///
+    /// # Panics
+    /// If there is not a factor for each limb.
     pub fn mul_scalars(&mut self, factors: &[Shoup]) {
         assert_eq!(factors.len(), self.basis().len());
         self.for_each(|i, l, x| l.mul_scalar(x, &factors[i]));
@@ -62,6 +65,9 @@ impl<F: Form> Poly<F> {
 
     /// `self += other · factors`, limb by limb, for a polynomial over the first of these primes (the others keep
     /// what they have) and a factor for each of its limbs.
+    ///
+    /// # Panics
+    /// If `other` is over other primes than the first of these, or there is not a factor for each of its limbs.
     pub fn mul_scalars_add(&mut self, other: &Self, factors: &[Shoup]) {
         let _crossing = Crossing::begin();
         assert!(begins_with(self.basis(), other.basis()), "polynomials of different bases");
@@ -111,6 +117,9 @@ impl Poly<Eval> {
     }
 
     /// Σ_j a_j · b_j with one reduction for thousands of terms, for operands over the primes of `basis` or more.
+    ///
+    /// # Panics
+    /// If an operand is not over the primes of `basis` or more.
     pub fn dot(basis: &RnsBasis, a: &[&Self], b: &[&Self]) -> Self {
         assert!(a.iter().chain(b).all(|p| begins_with(p.basis(), basis)), "polynomials of different bases");
         let mut out = Self::dirty(basis);

@@ -62,6 +62,9 @@ pub struct Composition {
 
 impl Composition {
     /// Prepares the composition modulo the primes of a basis, or the first of them, for t ≥ 2.
+    ///
+    /// # Panics
+    /// Never: the primes of a basis are distinct.
     pub fn new(basis: &RnsBasis, t: u64) -> Self {
         let remainder = Remainder::new(t);
         let row = |i: usize| {

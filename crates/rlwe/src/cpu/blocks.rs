@@ -81,8 +81,10 @@ impl Blocks {
     /// [`RlweError::Operands`], [`RlweError::Parameters`].
     pub(crate) fn check(&self, degree: usize, found: [usize; 2]) -> Result<(), RlweError> {
         let Self { side, block_rows, rows, .. } = *self;
-        let reason =
-            format!("blocks of {side} rows, {block_rows} for {rows} rows of a result, in a ring of degree {degree}");
+        let reason = format!(
+            "{block_rows} blocks of {side} rows for {rows} rows of a result: the side is a power of two from 8 to \
+             {degree}, and there are as many blocks as hold the rows"
+        );
         if !side.is_power_of_two() || !(8..=degree).contains(&side) || rows.div_ceil(side) != block_rows {
             return Err(RlweError::Parameters { reason });
         }

@@ -25,7 +25,8 @@ pub fn narrowed<'p>(p: &'p Poly<Eval>, params: &Params, level: usize) -> Result<
         Some(from) if from == level => Ok(Cow::Borrowed(p)),
         Some(from) => Ok(Cow::Owned(p.select(&(0..=level).chain(from + 1..all).collect::<Vec<_>>()))),
         None => {
-            let reason = "what multiplies a sum of rotations before its division is over Q_l·P".into();
+            let reason =
+                "a plaintext that multiplies a sum of rotations before its division has to be over Q_l·P".into();
             Err(RlweError::Parameters { reason })
         }
     }

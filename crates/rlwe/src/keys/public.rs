@@ -28,7 +28,9 @@ impl PublicKey {
     /// [`RlweError::Parameters`] if `b` is not over the data primes.
     pub fn from_parts(params: &Params, id: KeyId, seed: MaskSeed, b: Poly<Eval>) -> Result<Self, RlweError> {
         if b.basis() != params.q() {
-            return Err(RlweError::Parameters { reason: "a public key covers all data primes".into() });
+            return Err(RlweError::Parameters {
+                reason: "the polynomials of a public key have to be over all data primes".into(),
+            });
         }
         let a = mask(params.q(), &seed, 0);
         Ok(Self::new(params, id, seed, b, a))
@@ -40,7 +42,9 @@ impl PublicKey {
     /// As [`PublicKey::from_parts`].
     pub fn from_pair(params: &Params, id: KeyId, [b, a]: [Poly<Eval>; 2]) -> Result<Self, RlweError> {
         if a.basis() != params.q() || b.basis() != params.q() {
-            return Err(RlweError::Parameters { reason: "a public key covers all data primes".into() });
+            return Err(RlweError::Parameters {
+                reason: "the polynomials of a public key have to be over all data primes".into(),
+            });
         }
         Ok(Self { params: params.clone(), id, seed: None, b, a })
     }

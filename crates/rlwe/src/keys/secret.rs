@@ -62,7 +62,11 @@ impl SecretKey {
         let nonzero = coefficients.iter().filter(|c| **c != 0).count();
         let in_range = coefficients.iter().all(|c| c.unsigned_abs() <= limit);
         if coefficients.len() != params.degree() || !in_range || weight.is_some_and(|w| w != nonzero) {
-            return Err(RlweError::Parameters { reason: "these coefficients are no secret key of this set".into() });
+            return Err(RlweError::Parameters {
+                reason: "these coefficients do not make a secret key of this set; give those of its ring and its \
+                         distribution"
+                    .into(),
+            });
         }
         Ok(Self::expand(params, id, coefficients))
     }

@@ -47,7 +47,7 @@ impl KeySwitchKey {
         let (basis, count) = (params.qp_at(level), params.digits_at(level));
         if params.p().is_empty() || digits.len() != count || digits.iter().any(|p| p.basis() != basis) {
             return Err(RlweError::Parameters {
-                reason: format!("a key-switching key has {count} digits over all primes of its level"),
+                reason: format!("a key-switching key has to have {count} digits over all primes of its level"),
             });
         }
         Ok(())
@@ -113,7 +113,7 @@ impl KeySwitchKey {
         let one_digit = limbs <= params.literal().digit_limbs && low.digits_at(level) == 1;
         if level > self.level || !one_digit || !first(low.q(), params.q()) || !first(low.p(), params.p()) {
             return Err(RlweError::Parameters {
-                reason: "a key is reduced to the first primes of its set, within its first digit".into(),
+                reason: "a key can only be reduced to the first primes of its set, within its first digit".into(),
             });
         }
         let selected: Vec<usize> = (0..limbs).chain(self.level + 1..self.level + 1 + special).collect();

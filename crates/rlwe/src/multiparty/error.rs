@@ -32,7 +32,7 @@ pub enum PartyError {
         parties: u32,
     },
     /// Bytes that are no message.
-    #[error("party {party} sent what is no message: {error}; ask that party to send it again")]
+    #[error("party {party} sent a message that cannot be read: {error}; ask that party to send it again")]
     Malformed {
         /// Who sent it.
         party: u32,
@@ -88,16 +88,15 @@ pub enum PartyError {
         party: u32,
     },
     /// A party that does not take part in this step.
-    #[error(
-        "party {party} is none of those that take part in this step; ask again with a set of parties that it is in"
-    )]
+    #[error("party {party} does not take part in this step; ask again with a set of parties that has it")]
     NotActive {
         /// The party.
         party: u32,
     },
     /// Another number of parties than the threshold, or one twice.
     #[error(
-        "{found} different parties are asked and exactly {threshold}, the threshold, take part in a step; ask as many, each once"
+        "{found} different parties are asked, and exactly {threshold}, the threshold, take part in a step; ask that \
+         many, each once"
     )]
     ActiveSet {
         /// Different parties that are asked.
@@ -136,7 +135,8 @@ pub enum PartyError {
         policy: ReleasePolicy,
     },
     /// A release by another policy than the first.
-    #[error("the first release of this session declared {} of {} bits, and {} of {} bits are wanted", declared.releases(), declared.security_bits(), wanted.releases(), wanted.security_bits())]
+    #[error("the first release of this session declared {} of {} bits, and {} of {} bits are asked for; declare the \
+             same, or make a new session", declared.releases(), declared.security_bits(), wanted.releases(), wanted.security_bits())]
     OtherPolicy {
         /// The session's policy.
         declared: ReleasePolicy,

@@ -46,7 +46,7 @@ fn galois_records(session: &Session, elements: &[(u64, usize)]) -> Result<Vec<Re
     records.dedup_by_key(|record| record.element);
     if records.is_empty() || records.len() > super::share::MAX_RECORDS {
         let (found, most) = (records.len(), super::share::MAX_RECORDS);
-        let reason = format!("1 to {most} Galois keys are made at a time, and {found} are wanted");
+        let reason = format!("{found} Galois keys are asked for; make 1 to {most} at a time");
         return Err(RlweError::Parameters { reason }.into());
     }
     Ok(records)

@@ -139,7 +139,7 @@ impl Party {
         let [below, above] = masks();
         if below.basis() != params.q_at(level) || above.basis() != params.q() {
             return Err(RlweError::Parameters {
-                reason: "masks of a refresh are over the primes of its level and over all".into(),
+                reason: "the masks of a refresh have to be over the primes of its level and over all primes".into(),
             }
             .into());
         }

@@ -37,10 +37,12 @@ pub enum WireError {
         kind: std::io::ErrorKind,
     },
     /// The first bytes are not those of a container.
-    #[error("this is not a Sudare file")]
+    #[error("this is not a Sudare file; name one that Sudare wrote")]
     NotSudare,
     /// A format version that this release does not know.
-    #[error("format version {found} is unknown here, versions up to {supported} are; use a newer release")]
+    #[error(
+        "format version {found} is unknown, and versions up to {supported} can be read; use a newer release of sudare"
+    )]
     Version {
         /// The version found.
         found: u16,
@@ -48,7 +50,7 @@ pub enum WireError {
         supported: u16,
     },
     /// An object of another type than the one asked for.
-    #[error("this holds {found}, and {expected} was expected")]
+    #[error("this holds {found} and not {expected}; give the right file or bytes")]
     WrongType {
         /// The type found.
         found: ObjectType,
@@ -66,7 +68,7 @@ pub enum WireError {
         found: u64,
     },
     /// Bytes after the end of the container.
-    #[error("there are more bytes than the {expected} of the container")]
+    #[error("there are more bytes than the {expected} of the object; give the object alone")]
     Trailing {
         /// The container's length.
         expected: u64,
@@ -88,7 +90,9 @@ pub enum WireError {
         limit: u64,
     },
     /// An object of another parameter set.
-    #[error("this belongs to parameters {found}, not to {expected}")]
+    #[error(
+        "this belongs to parameters {found}, not to {expected}; use what was made with one plan or set of parameters"
+    )]
     WrongParameters {
         /// The hash found.
         found: ParamsHash,
@@ -107,7 +111,7 @@ pub enum WireError {
         expected: ParamsHash,
     },
     /// An object of another secret key.
-    #[error("this belongs to key {found}, not to {expected}")]
+    #[error("this belongs to key {found}, not to {expected}; use what was made with one key")]
     WrongKey {
         /// The key id found.
         found: KeyId,
@@ -115,7 +119,7 @@ pub enum WireError {
         expected: KeyId,
     },
     /// A residue that is not below its modulus.
-    #[error("residue {index} of limb {limb} in segment {segment} is not below its modulus")]
+    #[error("residue {index} of limb {limb} in segment {segment} is not below its modulus; copy or send it again")]
     Coefficient {
         /// Segment of the residue.
         segment: usize,
@@ -125,7 +129,7 @@ pub enum WireError {
         index: usize,
     },
     /// Contents that no writer makes, under matching checksums.
-    #[error("the file is malformed: {what}")]
+    #[error("the file is malformed: {what}; copy or send it again")]
     Corrupt {
         /// What is wrong.
         what: &'static str,

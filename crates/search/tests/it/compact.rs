@@ -70,7 +70,7 @@ fn plans_of_both_modes_are_apart() {
     assert_eq!((again.hash(), again.mode()), (compact.hash(), Mode::Compact));
     let leveled = Index::insecure(goal, 11).unwrap();
     assert_ne!(leveled.hash(), compact.hash());
-    assert!(compact.explain(5e-5).contains("half a bootstrap"));
+    assert!(compact.explain(&|_, _| 1.0).contains("half a bootstrap"));
     // Keys of a plan of the other mode, and keys by bytes.
     let client = Client::new(&compact).unwrap();
     let bytes = client.keys().unwrap().to_bytes().unwrap();

@@ -1,8 +1,10 @@
 //! Plans and their figures.
 
 use crate::world::*;
+use sudare_ring::count::counted;
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_search::{Client, Gap, Goal, Index, Payload, SearchError};
+use sudare_testkit::Random;
 
 #[test]
 fn the_sizes_of_the_public_benchmark() {
@@ -22,8 +24,28 @@ fn the_sizes_of_the_public_benchmark() {
         assert!(expected.digit < 0.05, "{expected:?}");
         assert!(bytes.keys < 60_000_000 && bytes.count < 350_000 && bytes.fetch < 3_500_000, "{bytes:?}");
     }
-    let seconds = benchmark(128, 50_000, 0.66).seconds(0.050e-3);
-    assert!((0.7..1.3).contains(&seconds), "{seconds}");
+}
+
+/// Seconds are those of work that a count does: its transforms, and rows that are read once.
+#[test]
+fn a_count_does_the_work_of_its_plan() {
+    let mut random = Random(42);
+    for world in [World::small(goal(2048)), World::compact(goal(4096))] {
+        let index = world.client.index();
+        let (folder, data) = (tempfile::tempdir().unwrap(), Data::new(&mut random, index.goal().rows as usize, D));
+        let path = folder.path().join("t");
+        world.store(&path, &data);
+        let held = world.server.open(&path, MEMORY).unwrap();
+        assert_eq!(held.segments().0, index.segments() as usize);
+        let query = world.query(&data.questions(&mut random)[0]);
+        let (_, counts) = counted(|| world.server.count(&held, &query, &[GAP], QUIET).unwrap());
+        let transforms = index.seconds(&|work, _| work.ntt + work.ntt_wide);
+        let ratio = counts.transforms as f64 / transforms;
+        assert!((0.9..1.1).contains(&ratio), "{} {counts:?} {transforms}", index.mode());
+        let read = index.seconds(&|work, _| work.operand_bytes);
+        let coordinates = (index.segments() * index.segment_rows() as u64) as f64 * D as f64;
+        assert!(read >= 8.0 * coordinates, "{}: {read}", index.mode());
+    }
 }
 
 #[test]
@@ -49,7 +71,7 @@ fn a_plan_is_its_text() {
     for index in [Index::new(goal(1000)).unwrap(), Index::insecure(goal(77), 10).unwrap()] {
         let again = Index::from_json(&index.to_json()).unwrap();
         assert_eq!((again.hash(), again.goal(), again.params()), (index.hash(), index.goal(), index.params()));
-        assert!(index.explain(5e-5).contains("the server learns"));
+        assert!(index.explain(&|_, _| 1.0).contains("the server learns"));
     }
     assert_ne!(Index::insecure(goal(77), 9).unwrap().hash(), Index::insecure(goal(78), 9).unwrap().hash());
     for text in [

@@ -248,7 +248,7 @@ impl Member {
         let request = room.request(value)?.filter(|request| request.receivers.contains(&self.name));
         let request = request.ok_or_else(|| MatrixError::NotPlanned {
             operation: "this result",
-            planned: format!("nobody was asked to decrypt it for {}", self.name),
+            planned: format!("nobody was asked to decrypt it for {}; ask the parties first", self.name),
         })?;
         let (openings, result) = (Openings::new(room, value, &request)?, Room::result_name(value)?);
         let present = room.listed(&Room::share_beginning(&result))?;
@@ -284,7 +284,7 @@ impl std::fmt::Debug for Member {
 
 /// The party's part of the key and its ledger; refused to who only receives results.
 fn own<'a>(own: &'a mut Option<(Party, PartyLedger)>, name: &str) -> Result<&'a mut (Party, PartyLedger), MatrixError> {
-    let planned = format!("{name} receives results and holds no part of the key");
+    let planned = format!("{name} receives results and holds no part of the key; let a party of the key do it");
     own.as_mut().ok_or(MatrixError::NotPlanned { operation: "a party's step", planned })
 }
 
@@ -298,7 +298,7 @@ fn seated(home: &Path) -> Result<(Sealing, String), MatrixError> {
     let seat = home.join(SEAT);
     [home, &seat].into_iter().try_for_each(atomic::require_private)?;
     let bytes = atomic::read_secret(&seat, MAX_SEAT)?;
-    let no_seat = || damaged(&seat, "it holds no key and name");
+    let no_seat = || damaged(&seat, "it does not hold a key and a name");
     let (seed, name) = bytes.split_first_chunk::<SEED_BYTES>().ok_or_else(no_seat)?;
     let name = std::str::from_utf8(name).map_err(|_| no_seat())?.to_owned();
     check_name(&name)?;
@@ -317,7 +317,11 @@ fn party(room: &Room, index: u32, home: &Path) -> Result<(Party, PartyLedger), M
     }
     let said = Room::file(Step::PublicKey, &room.names()[index as usize]);
     if room.has(&said)? {
-        return Err(damaged(&secret, "this party has sent messages, and its secret is gone").into());
+        return Err(damaged(
+            &secret,
+            "this party has sent messages, and its secret is missing; copy the file back, or begin a new session",
+        )
+        .into());
     }
     let ledger = match open() {
         Err(StoreError::NotAStore { .. }) => PartyLedger::create(&books, session.id(), index)?,

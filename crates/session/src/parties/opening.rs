@@ -36,7 +36,7 @@ impl Openings {
         let (plan, session) = (room.plan(), room.session());
         require_plan(plan.hash(), value)?;
         if value.node() != plan.expression().output() {
-            let planned = "the result of the expression is decrypted".into();
+            let planned = "only the result of the expression is decrypted".into();
             return Err(MatrixError::NotPlanned { operation: "a decryption of this value", planned });
         }
         let active = room.active(request)?;
@@ -105,7 +105,7 @@ impl Opened {
             Self::Reals(matrices) => Ok(matrices),
             Self::Integers(_) => Err(MatrixError::NotPlanned {
                 operation: "a result of real numbers",
-                planned: "it has integers".into(),
+                planned: "the plan computes with integers; read its results as integers".into(),
             }),
         }
     }
@@ -119,7 +119,7 @@ impl Opened {
             Self::Integers(matrices) => Ok(matrices),
             Self::Reals(_) => Err(MatrixError::NotPlanned {
                 operation: "a result of integers",
-                planned: "it has real numbers".into(),
+                planned: "the plan computes with real numbers; read its results as such".into(),
             }),
         }
     }

@@ -102,7 +102,7 @@ pub(super) fn check_name(name: &str) -> Result<(), MatrixError> {
     if is_name(name) {
         return Ok(());
     }
-    let planned = format!("a name has 1 to {MAX_NAME} letters without accents, digits and _; \"{name}\" is none");
+    let planned = format!("\"{name}\" is not a name; take 1 to {MAX_NAME} letters without accents, digits and _");
     Err(MatrixError::NotPlanned { operation: "a party of this name", planned })
 }
 
@@ -116,7 +116,7 @@ impl Room {
         let sharing = plan.shared()?;
         names.iter().try_for_each(|name| check_name(name))?;
         if !are_names(names, sharing.parties) {
-            let planned = format!("the key has {} parties, and each wants a name of its own", sharing.parties);
+            let planned = format!("the key has {} parties; give each a name of its own", sharing.parties);
             return Err(MatrixError::NotPlanned { operation: "a session of these parties", planned });
         }
         let session = Session::new(plan.params(), sharing.threshold, MaskSeed::from_entropy()?)?;
@@ -138,7 +138,7 @@ impl Room {
         }
         let text = |name: &str, limit: u64| -> Result<String, MatrixError> {
             let bytes = messages.get(name, limit)?;
-            String::from_utf8(bytes).map_err(|_| damaged(&messages.place(name), "it is no text").into())
+            String::from_utf8(bytes).map_err(|_| damaged(&messages.place(name), "it is not text").into())
         };
         let plan = Plan::from_json(&text(PLAN, MAX_PLAN_BYTES as u64)?)?;
         let names: Vec<String> = text(NAMES, request::MAX_BYTES)?.lines().map(str::to_owned).collect();
@@ -209,7 +209,7 @@ impl Room {
                 of(to)
             ),
             PartyError::NotActive { party } => format!(
-                "{0} is none of the parties that decrypt this; ask with {0} among them, or let one of them ask",
+                "{0} is not among the parties that decrypt this; ask with {0} among them, or let one of them ask",
                 of(party)
             ),
             PartyError::Missing { parties } => {
@@ -517,7 +517,7 @@ impl Room {
         let number = |name: &String| {
             self.index(name).ok_or_else(|| MatrixError::NotPlanned {
                 operation: "a decryption by this name",
-                planned: format!("{name} is no party; these are: {}", self.names.join(", ")),
+                planned: format!("{name} is not a party; the parties are {}", self.names.join(", ")),
             })
         };
         let mut active = request.parties.iter().map(number).collect::<Result<Vec<_>, _>>()?;

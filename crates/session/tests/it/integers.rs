@@ -257,7 +257,7 @@ fn refusals_name_the_remedy() {
         (
             vec![input("A", (2, 2), 1 << 60), input("B", (2, 2), 1 << 60)],
             vec![i(0), i(1), Node::new(Operation::Matmul, &[0, 1])],
-            "tighter bounds",
+            "smaller bounds",
         ),
     ] {
         let output = nodes.len() - 1;

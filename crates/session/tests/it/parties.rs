@@ -252,7 +252,7 @@ fn nothing_is_asked_by_who_could_not_answer() {
     let (first, asked) = (sum(9), request(&["north", "west"], &["south"]));
     let refused = parties[1].share(&first, &asked).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Mismatch, "{refused}");
-    assert!(refused.to_string().contains("south is none of the parties that decrypt"), "{refused}");
+    assert!(refused.to_string().contains("south is not among the parties that decrypt"), "{refused}");
     assert_eq!(parties[1].room().requests().unwrap(), []);
     // A receiver's key that nothing can be encrypted to.
     fs::write(world.room().join("key-nobody"), [0; 32]).unwrap();

@@ -189,10 +189,10 @@ fn refusals() {
         assert_eq!(server.gate(Gate::AND, x, x).unwrap_err().kind(), ErrorKind::Parameters);
         let longer = server.repeated(x, 8).unwrap();
         assert_eq!(server.add(x, &longer).unwrap_err().kind(), ErrorKind::Shape);
-        assert!(server.repeated(&longer, 12).unwrap_err().to_string().contains("repeat it before"));
+        assert!(server.repeated(&longer, 12).unwrap_err().to_string().contains("repeat them before"));
     }
     assert_eq!(messages[0], messages[1]);
-    assert!(server.forecast(0, (16, 15), false).unwrap_err().to_string().contains("without elements"));
+    assert!(server.forecast(0, (16, 15), false).unwrap_err().to_string().contains("at least one element"));
     assert!(matches!(c.encrypt(&[3, 8], (16, 7), false), Err(MatrixError::OutOfRange { col: 1, low: 0, high: 7, .. })));
     assert_eq!(c.encrypt(&[3], (17, 7), false).unwrap_err().kind(), ErrorKind::Parameters);
     assert_eq!(c.encrypt(&[3], (16, 16), false).unwrap_err().kind(), ErrorKind::Parameters);

@@ -37,17 +37,19 @@ impl dyn ArrayEvaluator + '_ {
     /// [`TfheError::Parameters`] for booleans, for operands of two types and for a public zero, [`TfheError::Shape`] for
     /// another number of divisors; those of [`ArrayEvaluator::elementwise`].
     pub fn divided(&self, x: &EncryptedArray, by: Divisor<'_>) -> Result<(EncryptedArray, EncryptedArray), TfheError> {
-        let ElementType::Integer(kind) = x.element() else { return refuse("booleans are not divided".into()) };
+        let ElementType::Integer(kind) = x.element() else {
+            return refuse("booleans are not divided; cast them to an integer type first".into());
+        };
         match by {
             Divisor::Public(values) => check_shape("divisors", x.len(), values.len())?,
             Divisor::Encrypted(d) if d.element() == x.element() => check_shape("divisors", x.len(), d.len())?,
             Divisor::Encrypted(d) => {
-                return refuse(format!("{} divided by {}; cast one of them first", kind, d.element()));
+                return refuse(format!("{} is not divided by {}; cast one of them first", kind, d.element()));
             }
         }
         if let Divisor::Public(values) = by {
             if values.iter().any(|d| kind.wrap(*d) == 0) {
-                return refuse("division of encrypted integers by a public zero".into());
+                return refuse("encrypted integers are not divided by a public zero; take another divisor".into());
             }
             if values.iter().all(|d| kind.to_i128(*d) > 0 && d.is_power_of_two()) {
                 let shifts: Vec<u64> = values.iter().map(|d| u64::from(d.trailing_zeros())).collect();

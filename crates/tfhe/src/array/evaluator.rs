@@ -47,9 +47,7 @@ pub(crate) fn constant(
 }
 
 fn only_booleans<T>() -> Result<T, TfheError> {
-    refuse(
-        "a set of gates holds booleans alone; compute on integers under a set of integers (message_2_carry_2)".into(),
-    )
+    refuse("a set of gates holds booleans alone; take a set of integers (message_2_carry_2)".into())
 }
 
 /// Operations on arrays, element by element, spread over the threads of a pool. What a set of gates cannot do,
@@ -135,7 +133,7 @@ pub trait ArrayEvaluator {
     /// # Errors
     /// `RlweError::WrongParameters`, `RlweError::WrongKey`; [`TfheError::Parameters`] for booleans.
     fn negative(&self, _a: &EncryptedArray) -> Result<EncryptedArray, TfheError> {
-        refuse("booleans have no negative; use ~".into())
+        refuse("booleans have no negative; use ~ for their complement".into())
     }
 
     /// A shift by a public number for each element.
@@ -201,11 +199,15 @@ impl EncryptedArray {
     /// [`TfheError::Shape`], [`TfheError::Parameters`].
     pub(crate) fn reduces_to(&self, shape: &[usize]) -> Result<usize, TfheError> {
         if self.element() != ElementType::Bool {
-            return refuse(format!("any and all are of booleans, not of {}; cast first", self.element()));
+            return refuse(format!("any and all take booleans, not {}; cast or compare first", self.element()));
         }
         let m = super::elements_of(shape)?;
         if self.is_empty() || m == 0 || !self.len().is_multiple_of(m) {
-            return Err(TfheError::Shape { what: "elements of a reduction", expected: m.max(1), found: self.len() });
+            return Err(TfheError::Shape {
+                what: "a multiple of the elements of a reduction",
+                expected: m.max(1),
+                found: self.len(),
+            });
         }
         Ok(self.len() / m)
     }

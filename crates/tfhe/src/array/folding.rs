@@ -12,7 +12,7 @@ impl dyn ArrayEvaluator + '_ {
     pub fn folded(&self, operation: Elementwise, x: &EncryptedArray) -> Result<EncryptedArray, TfheError> {
         let rest = x.line_shape().to_vec();
         if x.lines() == 0 {
-            return refuse("a reduction of no elements".into());
+            return refuse("a reduction needs at least one element".into());
         }
         let (mut lines, mut round) = (x.clone(), 0);
         let rounds = x.lines().next_power_of_two().trailing_zeros() as usize;
@@ -55,7 +55,7 @@ impl dyn ArrayEvaluator + '_ {
     /// [`TfheError::Parameters`] for booleans; those of [`ArrayEvaluator::elementwise`].
     pub fn raised(&self, x: &EncryptedArray, exponent: u64) -> Result<EncryptedArray, TfheError> {
         if x.element() == ElementType::Bool {
-            return refuse("booleans have no powers; convert them first".into());
+            return refuse("booleans have no powers; cast them to an integer type first".into());
         }
         let (mut rest, mut square, mut power) = (exponent, x.clone(), None);
         let steps = (exponent.checked_ilog2().unwrap_or_default() + exponent.count_ones()) as usize;

@@ -71,7 +71,7 @@ impl dyn ArrayEvaluator + '_ {
     pub fn first_best(&self, x: &EncryptedArray, largest: bool) -> Result<EncryptedArray, TfheError> {
         let (n, rest) = (x.lines(), x.line_shape().to_vec());
         if n == 0 {
-            return refuse("an order of no elements".into());
+            return refuse("the first or last of an order needs at least one element".into());
         }
         let bits = [8, 16, 32].into_iter().find(|bits| n <= 1usize << bits).unwrap_or(64);
         let numbers = ElementType::Integer(IntegerType::new(bits, false)?);

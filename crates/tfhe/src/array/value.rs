@@ -346,7 +346,8 @@ impl EncryptedArray {
         for a in all {
             check_owner("the array", first.owner, a.owner)?;
             if a.element != first.element {
-                let reason = format!("arrays of {} and {}; cast one of them first", first.element, a.element);
+                let reason =
+                    format!("arrays of {} and {} are not joined; cast one of them first", first.element, a.element);
                 return Err(TfheError::Parameters { reason });
             }
             blocks.extend(a.known().blocks().iter().cloned());

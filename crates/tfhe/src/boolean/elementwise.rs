@@ -38,7 +38,7 @@ fn gate(operation: Elementwise) -> Result<(Gate, bool), TfheError> {
         Elementwise::Compare(Comparison::Ge) => (Gate::OrNot, false),
         Elementwise::Compare(Comparison::Lt) => (Gate::AndNot, true),
         Elementwise::Compare(Comparison::Le) => (Gate::OrNot, true),
-        Elementwise::Sub => return refuse("booleans are not subtracted; use ^".into()),
+        Elementwise::Sub => return refuse("booleans are not subtracted; use ^ for their difference".into()),
     })
 }
 

@@ -82,7 +82,9 @@ pub struct CircuitParams(Arc<Inner>);
 impl CircuitParams {
     fn new(literal: CircuitLiteral) -> Result<Self, TfheError> {
         if literal.tfhe.plaintext != Plaintext::Bit {
-            return Err(TfheError::Parameters { reason: "a circuit bootstrap takes bits".into() });
+            return Err(TfheError::Parameters {
+                reason: "a circuit bootstrap takes bits; take a set of gates, with plaintexts of one bit".into(),
+            });
         }
         let tfhe = literal.tfhe.clone().build()?;
         let context = tfhe.context();
@@ -92,7 +94,11 @@ impl CircuitParams {
         let output = gadget(literal.output_digits);
         let half_gadget = output.dropped(context.bits());
         if half_gadget == 0 || 4 * output.levels as usize > context.degree() {
-            return Err(TfheError::Parameters { reason: "the selectors' digits leave at least one bit of q".into() });
+            return Err(TfheError::Parameters {
+                reason: "the digits of selectors have to leave at least one bit of q, and to be at most N/4; take \
+                         fewer or smaller ones"
+                    .into(),
+            });
         }
         let leveled = LeveledParams::with_context(context, output, 1, literal.tfhe.log_failure, &tfhe.hash().0)?;
         let params = Self(Arc::new(Inner { literal, tfhe, leveled }));

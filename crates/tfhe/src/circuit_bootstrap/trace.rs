@@ -66,7 +66,8 @@ impl TraceKey {
     pub(super) fn constant_half_evaluated(&self, c: &mut GlweCiphertext) -> Result<(), TfheError> {
         let context = &self.context;
         let (n, limb, q) = (context.degree(), context.limb(), context.modulus());
-        let inverse = q.inv(n as u64).ok_or_else(|| TfheError::Parameters { reason: "q is an odd prime".into() })?;
+        let inverse =
+            q.inv(n as u64).ok_or_else(|| TfheError::Parameters { reason: "q has to be an odd prime".into() })?;
         let inverse = q.shoup(inverse);
         c.words_mut().chunks_exact_mut(n).for_each(|p| limb.mul_scalar(p, &inverse));
         limb.forward(c.body_mut());

@@ -28,10 +28,12 @@ impl GlweContext {
     /// [`TfheError::Parameters`] for a rank outside 1..=5 or a larger prime.
     pub fn new(degree: usize, q: u64, rank: usize, secret: SecretKind, noise: Noise) -> Result<Self, TfheError> {
         if !(1..MAX_COLUMNS).contains(&rank) {
-            return Err(TfheError::Parameters { reason: format!("rank {rank} is not in 1..={}", MAX_COLUMNS - 1) });
+            return Err(TfheError::Parameters { reason: format!("the rank is 1 to {}, not {rank}", MAX_COLUMNS - 1) });
         }
         if q >> IFMA_MODULUS_BITS != 0 {
-            return Err(TfheError::Parameters { reason: format!("modulus {q} is not below 2^{IFMA_MODULUS_BITS}") });
+            return Err(TfheError::Parameters {
+                reason: format!("modulus {q} is not below 2^{IFMA_MODULUS_BITS}; take a smaller one"),
+            });
         }
         let limb = Limb::new(q, degree)?;
         let monomials = MonomialTable::new(&limb);

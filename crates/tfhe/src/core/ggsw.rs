@@ -17,7 +17,8 @@ pub(crate) fn check_gadget(context: &GlweContext, gadget: Gadget) -> Result<(), 
     if bits == 0 || bits > context.bits() {
         return Err(TfheError::Parameters {
             reason: format!(
-                "{} digits of {} bits do not fit a modulus of {} bits",
+                "{} digits of {} bits do not fit a modulus of {} bits; take at least one digit and no more bits than \
+                 that",
                 gadget.levels,
                 gadget.base_log,
                 context.bits()

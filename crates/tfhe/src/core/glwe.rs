@@ -58,6 +58,9 @@ impl GlweSecretKey {
     }
 
     /// The key of extracted ciphertexts: the coefficients of S_1 … S_k.
+    ///
+    /// # Errors
+    /// [`TfheError::Parameters`] for coefficients that the distribution does not have, which a key has not.
     pub fn to_lwe(&self) -> Result<LweSecretKey, TfheError> {
         LweSecretKey::from_coefficients(self.context.secret(), Zeroizing::new(self.s.to_vec()))
     }

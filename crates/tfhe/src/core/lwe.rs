@@ -28,7 +28,11 @@ impl LweSecretKey {
     pub fn from_coefficients(kind: SecretKind, s: Zeroizing<Vec<i64>>) -> Result<Self, TfheError> {
         let low = if kind == SecretKind::Binary { 0 } else { -1 };
         if s.iter().any(|x| !(low..=1).contains(x)) {
-            return Err(TfheError::Parameters { reason: "these coefficients are no secret key of this kind".into() });
+            return Err(TfheError::Parameters {
+                reason: "these coefficients do not make a secret key of this kind; give 0 and 1 for a binary one, −1 \
+                         to 1 for a ternary one"
+                    .into(),
+            });
         }
         Ok(Self { kind, s })
     }

@@ -68,7 +68,10 @@ impl Exchange {
     pub fn new(params: &TfheParams, form: LweForm, log_n: u32) -> Result<Self, TfheError> {
         let (context, claim) = (params.context(), params.literal().security);
         if log_n < params.literal().log_n || log_n > 17 {
-            let reason = format!("a large ring of degree 2^{log_n} for one of {}; take a larger one", context.degree());
+            let reason = format!(
+                "the large ring has the degree 2^{log_n}; take one from the set's {} to 2^17",
+                context.degree()
+            );
             return Err(TfheError::Parameters { reason });
         }
         let (degree, small) = (1usize << log_n, 1usize << log_n.min(LOG_N));

@@ -48,7 +48,9 @@ impl LweSwitchKey {
     ) -> Result<Self, TfheError> {
         let bits = gadget.base_log.saturating_mul(gadget.levels);
         if bits == 0 || bits > 32 || gadget.base_log > 24 {
-            return Err(TfheError::Parameters { reason: format!("a switch with digits of {bits} bits in all") });
+            return Err(TfheError::Parameters {
+                reason: format!("the digits of a key switch have 1 to 32 bits together, not {bits}, and up to 24 each"),
+            });
         }
         let (n, levels) = (to.dimension(), gadget.levels as usize);
         let stride = (n + 1).next_multiple_of(ROW_ALIGN);

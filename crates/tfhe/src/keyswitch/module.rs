@@ -96,8 +96,10 @@ impl ModuleSwitchKey {
         check_gadget(from, gadget)?;
         let d = module_degree(from, dimension);
         if dimension == 0 || d < LEAST_MODULE_DEGREE {
-            let reason =
-                format!("a switch inside the ring goes to a multiple of {LEAST_MODULE_DEGREE}, not {dimension}");
+            let reason = format!(
+                "a key switch inside the ring goes to a dimension that is a multiple of {LEAST_MODULE_DEGREE}, not to \
+                 {dimension}"
+            );
             return Err(TfheError::Parameters { reason });
         }
         let (all, rows) = (dimension / d + 1, from.rank() * gadget.levels as usize);

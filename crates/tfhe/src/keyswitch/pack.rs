@@ -208,7 +208,9 @@ fn check_packing(context: &GlweContext, gadget: Gadget) -> Result<(), TfheError>
     let bits = gadget.base_log * gadget.levels;
     // What is cut stays exact in double precision.
     if bits > 48 {
-        return Err(TfheError::Parameters { reason: format!("packing with {bits} bits of a word; take 48 at most") });
+        return Err(TfheError::Parameters {
+            reason: format!("packing takes digits of at most 48 bits together, not {bits}"),
+        });
     }
     Ok(())
 }

@@ -128,6 +128,10 @@ impl LeveledClient {
 
     /// Mean square of the noise of the first coefficients, as a fraction of q²: for tests of bounds alone,
     /// since a noise that leaves the client gives its key away.
+    ///
+    /// # Errors
+    /// [`TfheError::Modulus`], [`TfheError::Shape`] for a ciphertext of another ring, [`TfheError::Message`] for a message out of
+    /// range.
     #[doc(hidden)]
     pub fn noise_for_tests(&self, c: &LeveledGlwe, messages: &[u64]) -> Result<f64, TfheError> {
         let (phase, q) = (self.glwe.phase(&c.c)?, self.params.context().modulus());

@@ -76,7 +76,9 @@ impl LeveledLiteral {
     /// keep what it claims.
     pub fn build(self) -> Result<LeveledParams, TfheError> {
         if !(9..=14).contains(&self.log_n) || !(20..=49).contains(&self.modulus_bits) {
-            return Err(TfheError::Parameters { reason: "N is 2^9 to 2^14 and q has 20 to 49 bits".into() });
+            let (log_n, bits) = (self.log_n, self.modulus_bits);
+            let reason = format!("log2 N is 9 to 14 and q has 20 to 49 bits, not {log_n} and {bits}");
+            return Err(TfheError::Parameters { reason });
         }
         let degree = 1usize << self.log_n;
         let q = ntt_primes(degree, self.modulus_bits, 1, &[])?[0];
@@ -117,10 +119,12 @@ impl LeveledParams {
     ) -> Result<Self, TfheError> {
         check_gadget(context, gadget)?;
         if !(1..=16).contains(&message_bits) || message_bits + 2 > context.bits() {
-            return Err(TfheError::Parameters { reason: "messages have 1 to 16 bits, and two fewer than q".into() });
+            let reason = format!("messages have 1 to 16 bits, at least two fewer than q, and not {message_bits}");
+            return Err(TfheError::Parameters { reason });
         }
         if log_failure.is_nan() || log_failure >= 0.0 {
-            return Err(TfheError::Parameters { reason: "the failure probability is below one".into() });
+            let reason = format!("log2 of the failure probability is below 0, not {log_failure}");
+            return Err(TfheError::Parameters { reason });
         }
         let mut hasher = blake3::Hasher::new_derive_key("sudare tfhe leveled parameters v1");
         let numbers = [

@@ -34,7 +34,7 @@ impl TableLayout {
             return Err(TfheError::Shape { what: "table entries", expected: 1, found: 0 });
         }
         if entries as u64 > 1 << 32 {
-            return Err(TfheError::Parameters { reason: format!("{entries} entries are over 2^32") });
+            return Err(TfheError::Parameters { reason: format!("a table has at most 2^32 entries, not {entries}") });
         }
         let log_stride = outputs.next_power_of_two().trailing_zeros();
         let log_entries = entries.next_power_of_two().trailing_zeros();

@@ -115,10 +115,14 @@ impl NoiseSampler {
             Noise::TUniform { bits } if bits <= 40 => None,
             Noise::Uniform { bound } if bound <= MAX_BOUND => None,
             Noise::TUniform { bits } => {
-                return Err(TfheError::Parameters { reason: format!("TUniform({bits}) is wider than TUniform(40)") });
+                return Err(TfheError::Parameters {
+                    reason: format!("noise of the distribution TUniform has up to 40 bits, not {bits}"),
+                });
             }
             Noise::Uniform { bound } => {
-                return Err(TfheError::Parameters { reason: format!("noise up to {bound} is wider than {MAX_BOUND}") });
+                return Err(TfheError::Parameters {
+                    reason: format!("uniform noise has a bound of up to {MAX_BOUND}, not {bound}"),
+                });
             }
         };
         Ok(Self { noise, gaussian })

@@ -50,17 +50,21 @@ const SWITCH_BITS: u32 = 24;
 /// # Errors
 /// [`TfheError::Parameters`] if no set that is tried holds what is wanted, or it is out of range.
 pub fn derive(wanted: &Wanted) -> Result<Derived, TfheError> {
-    let refuse = |reason: &str| TfheError::Parameters { reason: reason.into() };
+    let refuse = |reason: String| TfheError::Parameters { reason };
     let space_bits = match wanted.plaintext {
         Plaintext::Bit => 0,
         Plaintext::Integer { message_bits, carry_bits } if message_bits > 0 => message_bits.saturating_add(carry_bits),
-        Plaintext::Integer { .. } => return Err(refuse("there is at least one message bit")),
+        Plaintext::Integer { .. } => return Err(refuse("integers need at least one message bit".into())),
     };
     if space_bits > 12 || !(1..=1 << 20).contains(&wanted.noise_factor) {
-        return Err(refuse("messages and carries have up to 12 bits together, and the noise factor is 1 to 2^20"));
+        let factor = wanted.noise_factor;
+        return Err(refuse(format!(
+            "messages and carries have up to 12 bits together and the noise factor is 1 to 2^20, not {space_bits} and \
+             {factor}"
+        )));
     }
     if !(-256.0..=-1.0).contains(&wanted.log_failure) {
-        return Err(refuse("log2 of the failure probability is −256 to −1"));
+        return Err(refuse(format!("log2 of the failure probability is −256 to −1, not {}", wanted.log_failure)));
     }
     let mut best: Option<Candidate> = None;
     for log_n in 9.max(space_bits + 2)..=14 {
@@ -74,7 +78,12 @@ pub fn derive(wanted: &Wanted) -> Result<Derived, TfheError> {
             }
         }
     }
-    let found = best.ok_or_else(|| refuse("no set that is tried holds this; ask for less depth or fewer bits"))?;
+    let found = best.ok_or_else(|| {
+        refuse(
+            "no set among those tried holds this; ask for less depth, fewer bits or a larger failure probability"
+                .into(),
+        )
+    })?;
     let params = found.literal.clone().build()?;
     Ok(Derived {
         log_failure: params.log_failure(),

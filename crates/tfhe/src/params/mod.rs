@@ -210,28 +210,41 @@ pub struct TfheParams(Arc<Inner>);
 
 impl TfheParams {
     fn new(literal: TfheLiteral) -> Result<Self, TfheError> {
-        let refuse = |reason: &str| Err(TfheError::Parameters { reason: reason.into() });
+        let refuse = |reason: String| Err(TfheError::Parameters { reason });
         if !(9..=14).contains(&literal.log_n) || !(20..=49).contains(&literal.modulus_bits) {
-            return refuse("N is 2^9 to 2^14 and q has 20 to 49 bits");
+            let (log_n, bits) = (literal.log_n, literal.modulus_bits);
+            return refuse(format!("log2 N is 9 to 14 and q has 20 to 49 bits, not {log_n} and {bits}"));
         }
         if !(8..=1 << 14).contains(&literal.lwe_dimension) || !(1..=1 << 20).contains(&literal.noise_factor) {
-            return refuse("n is 8 to 2^14, and the noise factor 1 to 2^20");
+            let (n, factor) = (literal.lwe_dimension, literal.noise_factor);
+            return refuse(format!("n is 8 to 2^14 and the noise factor 1 to 2^20, not {n} and {factor}"));
         }
         if let Plaintext::Integer { message_bits, carry_bits } = literal.plaintext
             && (message_bits == 0 || message_bits.saturating_add(carry_bits).saturating_add(2) > literal.log_n)
         {
-            return refuse("there is at least one message bit, and 2^(message + carry + 2) is at most N");
+            return refuse(format!(
+                "{message_bits} message and {carry_bits} carry bits do not fit log2 N = {}; take at least one message \
+                 bit, and at least two bits fewer than log2 N in all",
+                literal.log_n
+            ));
         }
         for ((base_log, levels), bits) in
             [(literal.bootstrap_digits, literal.modulus_bits), (literal.switch_digits, 24)]
         {
             let all = base_log.saturating_mul(levels);
             if all == 0 || all > bits {
-                return refuse("decompositions have at least one digit and no more bits than their modulus");
+                return refuse(format!(
+                    "{levels} digits of {base_log} bits do not fit {bits} bits; take at least one digit and no more \
+                     bits than that"
+                ));
             }
         }
         if !(1..=crate::rotation::blind::MAX_UNROLL).contains(&literal.unroll) {
-            return refuse("a step of a blind rotation takes one to three key bits");
+            return refuse(format!(
+                "a step of a blind rotation takes 1 to {} key bits, not {}",
+                crate::rotation::blind::MAX_UNROLL,
+                literal.unroll
+            ));
         }
         let degree = 1usize << literal.log_n;
         let q = ntt_primes(degree, literal.modulus_bits, 1, &[])?[0];
@@ -239,14 +252,20 @@ impl TfheParams {
         let lwe_noise = NoiseSampler::new(literal.lwe_noise)?;
         let widest = Noise::TUniform { bits: 30 };
         if literal.lwe_noise.variance() > widest.variance() {
-            return refuse("noise of the 32-bit ciphertexts is at most TUniform(30)");
+            return refuse(
+                "the noise of LWE ciphertexts is too wide for 32 bits; take at most t_uniform of 30 bits".into(),
+            );
         }
         if literal.module_switch {
             if matches!(literal.lwe_noise, Noise::Gaussian { .. }) || literal.modulus_bits < 32 {
-                return refuse("a key switch inside the ring needs uniform noise and a q of at least 32 bits");
+                return refuse("a key switch inside the ring needs uniform noise and a q of at least 32 bits".into());
             }
             if !literal.lwe_dimension.is_multiple_of(crate::LEAST_MODULE_DEGREE) {
-                return refuse("a key switch inside the ring goes to a multiple of 16");
+                return refuse(format!(
+                    "a key switch inside the ring needs an n that is a multiple of {}, not {}",
+                    crate::LEAST_MODULE_DEGREE,
+                    literal.lwe_dimension
+                ));
             }
         }
         let log_q = (q as f64).log2();

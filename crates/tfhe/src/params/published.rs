@@ -128,7 +128,7 @@ impl PublishedSet {
         SETS.iter().find(|set| set.name == name).ok_or_else(|| {
             let names: Vec<&str> = SETS.iter().map(|set| set.name).collect();
             TfheError::Parameters {
-                reason: format!("no published set is named {name}; there are {}", names.join(", ")),
+                reason: format!("there is no published set {name:?}; there are {}", names.join(", ")),
             }
         })
     }
@@ -151,18 +151,18 @@ impl PublishedSet {
         let refuse = |reason: &str| Err(TfheError::Parameters { reason: format!("{}: {reason}", self.name) });
         if self.rotation != PublishedRotation::Cmux {
             return refuse(
-                "exponents in digits of a base that is no power of two; FhewLiteral has such a blind rotation",
+                "the base of its exponents' digits is not a power of two; FhewLiteral has such a blind rotation",
             );
         }
         if self.lwe.secret != PublishedSecret::Binary || self.glwe.secret != PublishedSecret::Binary {
-            return refuse("a secret that is not binary");
+            return refuse("its secrets are not binary, and only binary ones run here");
         }
         if !self.glwe.dimension.is_multiple_of(self.degree) {
-            return refuse("a dimension that is no multiple of the degree");
+            return refuse("its dimension is not a multiple of the degree");
         }
         let digits = [self.bootstrap_digits, self.switch_digits];
         if digits.iter().any(|(base, _)| !base.is_power_of_two()) {
-            return refuse("digits to a base that is no power of two");
+            return refuse("the base of its digits is not a power of two");
         }
         let [bootstrap_digits, switch_digits] = digits.map(|(base, levels)| (base.trailing_zeros(), levels));
         let modulus_bits = self.glwe.log_modulus.min(49);

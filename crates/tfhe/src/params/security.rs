@@ -60,7 +60,7 @@ pub fn check(
         Security::Bits128 => {}
         _ => {
             return Err(TfheError::Parameters {
-                reason: "TFHE's sets are judged at 128 bits; ask for Security::Bits128".into(),
+                reason: "TFHE's sets have a claim of 128 bits of security or none; ask for 128".into(),
             });
         }
     }

@@ -93,7 +93,7 @@ impl IntegerEvaluator<'_> {
             Elementwise::Compare(Comparison::Le) => self.bool_op(Or, &self.bool_not(a)?, b),
             Elementwise::Compare(Comparison::Gt) => self.bool_op(And, a, &self.bool_not(b)?),
             Elementwise::Compare(Comparison::Ge) => self.bool_op(Or, a, &self.bool_not(b)?),
-            Elementwise::Sub => refuse("booleans are not subtracted; use ^".into()),
+            Elementwise::Sub => refuse("booleans are not subtracted; use ^ for their difference".into()),
         }
     }
 }
@@ -113,7 +113,7 @@ impl ArrayEvaluator for IntegerEvaluator<'_> {
                     self.side_by_side(&[a, b], |e, at| e.booleans(operation, &a.booleans(&at), &b.booleans(&at)))?;
                 return Ok(a.of_booleans(all));
             }
-            (a, b) => return refuse(format!("an operation on {a} and {b}; cast one of them first")),
+            (a, b) => return refuse(format!("{a} and {b} are not computed with each other; cast one of them first")),
         };
         type Work<'w> = &'w (dyn Fn(&IntegerEvaluator<'_>, &RadixInt, &RadixInt) -> Result<RadixInt, TfheError> + Sync);
         let integers = |work: Work<'_>| {
@@ -166,7 +166,7 @@ impl ArrayEvaluator for IntegerEvaluator<'_> {
     fn negative(&self, a: &EncryptedArray) -> Result<EncryptedArray, TfheError> {
         self.key.check_arrays(&[a])?;
         match a.element() {
-            ElementType::Bool => refuse("booleans have no negative; use ~".into()),
+            ElementType::Bool => refuse("booleans have no negative; use ~ for their complement".into()),
             ElementType::Integer(kind) => {
                 let zeros = self.public_array(a.element(), a.shape().to_vec(), &vec![0; a.len()])?;
                 self.sum(kind, (&zeros, a), true)
@@ -194,7 +194,9 @@ impl ArrayEvaluator for IntegerEvaluator<'_> {
         self.key.check_arrays(&[condition, a, b])?;
         if condition.element() != ElementType::Bool || a.element() != b.element() {
             let (c, a, b) = (condition.element(), a.element(), b.element());
-            return refuse(format!("a choice by {c} between {a} and {b}; it is by bool between equal types"));
+            return refuse(format!(
+                "a choice takes a condition of bool and two equal types, not {c}, {a} and {b}; cast first"
+            ));
         }
         let (a, b) = (self.ready(a)?, self.ready(b)?);
         match a.element() {
@@ -214,7 +216,7 @@ impl ArrayEvaluator for IntegerEvaluator<'_> {
         self.key.check_arrays(&[a])?;
         check_shape("shifts", a.len(), by.len())?;
         let ElementType::Integer(kind) = a.element() else {
-            return refuse("booleans are not shifted".into());
+            return refuse("booleans are not shifted; cast them to an integer type first".into());
         };
         let a = self.ready(a)?;
         let alike = |at: &Range<usize>| a.alike(at) && at.clone().all(|i| by[i] == by[at.start]);
@@ -227,7 +229,9 @@ impl ArrayEvaluator for IntegerEvaluator<'_> {
     fn shifted_by(&self, shift: Shift, a: &EncryptedArray, by: &EncryptedArray) -> Result<EncryptedArray, TfheError> {
         self.key.check_arrays(&[a, by])?;
         let (ElementType::Integer(kind), ElementType::Integer(amount)) = (a.element(), by.element()) else {
-            return refuse("booleans are not shifted, nor shifted by".into());
+            return refuse(
+                "booleans are not shifted, and nothing is shifted by them; cast them to an integer type first".into(),
+            );
         };
         let (a, by) = (self.ready(a)?, self.ready(by)?);
         let all =

@@ -86,7 +86,8 @@ pub(crate) fn check_blocks(params: &crate::TfheParams) -> Result<(), TfheError> 
     match params.literal().plaintext {
         Plaintext::Integer { message_bits: BLOCK_BITS, carry_bits } if carry_bits >= 2 => Ok(()),
         _ => Err(TfheError::Parameters {
-            reason: "integers are blocks of two bits of message and at least two of carry".into(),
+            reason: "integers need a set with two bits of message and at least two of carry; take message_2_carry_2"
+                .into(),
         }),
     }
 }
@@ -159,7 +160,7 @@ impl IntegerEvaluator<'_> {
         if a.kind() == b.kind() {
             return Ok(());
         }
-        let reason = format!("an operation on {} and {}; cast one of them first", a.kind(), b.kind());
+        let reason = format!("{} and {} are not computed with each other; cast one of them first", a.kind(), b.kind());
         Err(TfheError::Parameters { reason })
     }
 

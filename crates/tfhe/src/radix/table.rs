@@ -46,7 +46,7 @@ impl IntegerEvaluator<'_> {
         self.check(a)?;
         let bits = a.kind().bits();
         if bits > MAX_INDEX_BITS {
-            let reason = format!("an integer of {bits} bits indexes no table; {MAX_INDEX_BITS} bits are the most");
+            let reason = format!("an index of a table has at most {MAX_INDEX_BITS} bits, not {bits}; cast it first");
             return Err(TfheError::Parameters { reason });
         }
         crate::core::context::check_shape("table entries", 1 << bits, table.len())?;

@@ -48,7 +48,9 @@ impl BootstrapKey {
         check_gadget(context, gadget)?;
         if lwe.kind() != SecretKind::Binary || !(1..=MAX_UNROLL).contains(&unroll) {
             return Err(TfheError::Parameters {
-                reason: format!("a bootstrapping key takes a binary LWE key and 1..={MAX_UNROLL} bits a step"),
+                reason: format!(
+                    "a bootstrapping key takes a binary LWE key and 1 to {MAX_UNROLL} bits a step, not {unroll}"
+                ),
             });
         }
         let (dimension, columns) = (lwe.dimension(), context.rank() + 1);

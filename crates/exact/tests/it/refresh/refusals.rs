@@ -80,8 +80,8 @@ fn sets() {
         change(&mut literal);
         literal
     };
-    assert!(parameters(with(&|l| l.stc = vec![4, 3])).contains("they add up to 8"));
-    assert!(parameters(with(&|l| l.cts = vec![8, 0])).contains("they add up to 8"));
+    assert!(parameters(with(&|l| l.stc = vec![4, 3])).contains("that add up to 8"));
+    assert!(parameters(with(&|l| l.cts = vec![8, 0])).contains("that add up to 8"));
     assert!(parameters(with(&|l| l.weight = 33)).contains("even"));
     assert!(parameters(with(&|l| l.base = 0)).contains("q_0"));
     assert!(parameters(with(&|l| l.hoisted = 0)).contains("baby"));

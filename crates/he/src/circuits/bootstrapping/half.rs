@@ -71,7 +71,10 @@ impl Layout {
         let (_, terms) = self.exponential()?;
         if let Some(long) = all.iter().find(|series| series.coefficients().len() > terms) {
             let degree = long.coefficients().len() - 1;
-            return Err(parameters(format!("a series of degree {degree}; this set evaluates up to {}", terms - 1)));
+            return Err(parameters(format!(
+                "a series has the degree {degree}, and this set evaluates degrees up to {}; take a lower one",
+                terms - 1
+            )));
         }
         let (plan, _, values) = self.tables(&all.iter().map(|series| (*series, scale)).collect::<Vec<_>>())?;
         Ok((plan, values))
@@ -151,7 +154,9 @@ impl<B: Backend> Bootstrapper<B> {
         let values = Program::run(&programs, &self.evaluator, &starts.iter().collect::<Vec<_>>())?;
         drop(starts);
         begin(Step::Join);
-        let [u, v] = values.as_slice() else { return Err(parameters("half a bootstrap fills all slots")) };
+        let [u, v] = values.as_slice() else {
+            return Err(parameters("half a bootstrap needs a set that fills all slots; take such a set"));
+        };
         let both = |(u, v): (&B::Ciphertext, &B::Ciphertext)| {
             let mut joined = self.join(vec![u.clone(), v.clone()], Kind::Pair)?.into_iter();
             match (joined.next(), joined.next()) {

@@ -278,34 +278,45 @@ fn side_by_side(points: usize, value: Complex64) -> Vec<Complex64> {
 fn check(literal: &BootstrapLiteral) -> Result<(), HeError> {
     let fail = |reason: String| Err(parameters(reason));
     if !(9..=17).contains(&literal.params.log_n) || !(1..literal.params.log_n).contains(&literal.log_slots) {
-        return fail(format!("2^{} slots do not fit N = 2^{}", literal.log_slots, literal.params.log_n));
+        return fail(format!(
+            "2^{} slots do not fit N = 2^{}; take log2 N from 9 to 17, and from 2 slots to N/2",
+            literal.log_slots, literal.params.log_n
+        ));
     }
     if !(1..=16).contains(&literal.hoisted) {
-        return fail("a bootstrap hoists 1 to 16 babies".into());
+        return fail(format!("a bootstrap hoists 1 to 16 baby steps, not {}", literal.hoisted));
     }
     match literal.reduction {
         ReductionLiteral::Sines { log_radius, .. } if !(0.0..=16.0).contains(&log_radius) => {
-            return fail("−log2 of a bootstrap's radius is from 0 to 16".into());
+            return fail(format!("−log2 of a bootstrap's radius is from 0 to 16, not {log_radius}"));
         }
         ReductionLiteral::Sines { .. } if literal.is_half() => {
-            return fail("half a bootstrap ends with a series, and its set has tables".into());
+            return fail("half a bootstrap ends with a series; give its set tables in place of sines".into());
         }
         ReductionLiteral::Tables { modulus } if !(2..=MAX_TABLE).contains(&modulus) => {
-            return fail(format!("tables of {modulus} values; a set has 2 to {MAX_TABLE}"));
+            return fail(format!("the tables of a set have 2 to {MAX_TABLE} values, not {modulus}"));
         }
         ReductionLiteral::Tables { .. } if literal.log_slots + 1 != literal.params.log_n => {
-            return fail("tables are evaluated in all slots".into());
+            return fail("tables are evaluated in all slots; take log_slots = log2 N − 1".into());
         }
         _ => {}
     }
     if !(2..=256).contains(&literal.weight) || literal.weight % 2 == 1 {
-        return fail(format!("an ephemeral secret of weight {}; take an even one from 2 to 256", literal.weight));
+        return fail(format!(
+            "the weight {} of the ephemeral secret is not possible; take an even one from 2 to 256",
+            literal.weight
+        ));
     }
     if literal.params.secret != SecretDistribution::Ternary {
-        return fail("bootstrapping takes a uniform ternary secret; the sparse one is made with the keys".into());
+        return fail(
+            "bootstrapping takes a uniform ternary secret; take one, for the sparse one is made with the keys".into(),
+        );
     }
     if literal.params.q_bits.first().is_none_or(|q0| *q0 > literal.gate_bits) {
-        return fail(format!("the prime of {} bits beside q_0 is smaller than it", literal.gate_bits));
+        return fail(format!(
+            "the prime of {} bits beside q_0 is smaller than q_0; take more gate_bits",
+            literal.gate_bits
+        ));
     }
     Ok(())
 }
@@ -335,7 +346,8 @@ fn levels(literal: &BootstrapLiteral, top: usize, depth: usize) -> Result<Levels
     match top.checked_sub(used).filter(|output| *output >= least) {
         Some(output) => Ok(Levels { input, output, reduced: output + mask, start: top - literal.cts.len(), top }),
         None => Err(parameters(format!(
-            "bootstrapping uses {used} levels above and {input} below the user's, and the set has {top}; add primes"
+            "bootstrapping uses {used} levels above and {input} below the user's, and the set has {top} in all; add \
+             primes"
         ))),
     }
 }
@@ -343,7 +355,10 @@ fn levels(literal: &BootstrapLiteral, top: usize, depth: usize) -> Result<Levels
 /// The lowest primes, and as many special ones as their keys need.
 fn low(chain: &Sketch, limbs: usize) -> Result<Sketch, HeError> {
     if chain.digit_limbs() < limbs {
-        return Err(parameters(format!("a digit of key switching holds the {limbs} lowest primes at least")));
+        return Err(parameters(format!(
+            "a digit of key switching has to hold at least the {limbs} lowest primes, and it holds {}",
+            chain.digit_limbs()
+        )));
     }
     let digit: f64 = chain.q()[..limbs].iter().map(|q| q.log2()).sum();
     let mut bits = 0.0;

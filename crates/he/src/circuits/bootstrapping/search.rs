@@ -60,7 +60,10 @@ impl BootstrapLiteral {
     /// ```
     pub fn search(goal: BootstrapGoal) -> Result<Self, HeError> {
         if goal.levels == 0 || !goal.bits.is_finite() {
-            return Err(parameters("a bootstrapping set is searched for at least one level and a finite precision"));
+            return Err(parameters(format!(
+                "a bootstrapping set is searched for at least one level and a finite precision, not for {} and {}",
+                goal.levels, goal.bits
+            )));
         }
         let shapes = [Self::a(), Self::a12(), Self::b(), Self::c()];
         let mut all = Vec::new();
@@ -141,8 +144,8 @@ fn refusal<'a>(
     let bits =
         shapes.iter().filter_map(largest).filter_map(|literal| literal.predicted_noise(0.5).ok()).map(|n| n.bits());
     match bits.reduce(f64::max) {
-        Some(most) => parameters(format!("{wanted}; with as many levels, {most:.1} bits are the most")),
-        None => parameters(format!("{wanted}: no ring has room for as many levels; refresh more often")),
+        Some(most) => parameters(format!("{wanted}; with that many levels, {most:.1} bits are the most")),
+        None => parameters(format!("{wanted}: no ring has room for that many levels; refresh more often")),
     }
 }
 

@@ -259,7 +259,8 @@ impl BootstrapLiteral {
             Some(less) if log_n >= 9 && less < self.log_slots => less,
             _ => {
                 return Err(parameters(format!(
-                    "a test set over log2 N = {log_n} from one over {}",
+                    "a test set cannot be made over log2 N = {log_n}; take 9 up to the set's {}, and fewer than its \
+                     log2 of slots below that",
                     self.params.log_n
                 )));
             }

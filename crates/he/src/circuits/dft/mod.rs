@@ -57,7 +57,8 @@ impl Transform {
         let log = points.max(1).ilog2();
         if !points.is_power_of_two() || points < 2 || layers.iter().sum::<u32>() != log || layers.contains(&0) {
             return Err(parameters(format!(
-                "a transform of {points} points in stages of {layers:?} layers; they add up to log2 n"
+                "a transform of {points} points in stages of {layers:?} layers is not possible; take a power of two \
+                 from 2 on, and layers of 1 or more that add up to its log2"
             )));
         }
         let mut stages = Vec::new();

@@ -196,7 +196,7 @@ impl LinearMap {
     ) -> Result<Self, HeError> {
         if diagonals.keys().any(|t| *t < 0) || hoisted == 0 || roots == 0 {
             return Err(parameters(
-                "a chained map's diagonals start at 0, and it has babies; rotate its output instead",
+                "a chained map needs diagonals from 0 on and at least one baby step; rotate its output for others",
             ));
         }
         check(encoder.params(), diagonals, at)?;
@@ -491,14 +491,14 @@ fn check<T: Copy + Into<Complex64>>(params: &Params, diagonals: &Diagonals<T>, a
         return Err(RlweError::NoSuchLevel { operation, wanted: at.level, highest }.into());
     }
     if !(at.scale.is_finite() && at.scale >= 1.0 && at.max_abs.is_finite() && at.max_abs >= 0.0) {
-        return Err(parameters("scale and max_abs must be finite, the scale at least 1"));
+        return Err(parameters("scale and max_abs have to be finite, the scale at least 1 and max_abs at least 0"));
     }
     if at.max_abs.max(1e-300).log2() + at.scale.log2() >= MOST_BITS {
         let (value, scale, level) = (at.max_abs.log2(), at.scale.log2(), at.level);
         return Err(HeError::TooLarge { operation, value, scale, modulus: MOST_BITS, level });
     }
     if diagonals.is_empty() {
-        return Err(parameters("a linear map needs a diagonal"));
+        return Err(parameters("a linear map needs at least one diagonal"));
     }
     diagonals.values().try_for_each(|diagonal| {
         if !diagonal.len().is_power_of_two() || diagonal.len() > params.slots() {

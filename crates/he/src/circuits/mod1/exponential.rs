@@ -39,7 +39,8 @@ impl Exponential {
         let error = error.fold(0.0, f64::max);
         if error.is_nan() || error >= 0.125 {
             return Err(parameters(format!(
-                "a polynomial of degree {degree} does not reach over |x| ≤ {span} with {doublings} doublings"
+                "a polynomial of degree {degree} does not reach over |x| ≤ {span} with {doublings} doublings; take a \
+                 higher degree or more doublings"
             )));
         }
         Ok(out)

@@ -29,7 +29,7 @@ impl Interpolation {
     pub fn new(values: &[f64]) -> Result<Self, HeError> {
         let t = values.len();
         if !(2..=MAX_TABLE).contains(&t) {
-            return Err(parameters(format!("a table of {t} values; it has 2 to {MAX_TABLE}")));
+            return Err(parameters(format!("a table has 2 to {MAX_TABLE} values, not {t}")));
         }
         if let Some(index) = values.iter().position(|f| !f.is_finite()) {
             return Err(HeError::NotFinite { index });

@@ -112,7 +112,10 @@ impl Mod1 {
         let fail = |reason: String| Err(parameters(reason));
         if !(radius > 0.0 && radius < 0.25) || integers > 1 << 10 || !SINES.contains(&sines) {
             return fail(format!(
-                "a reduction of |I| ≤ {integers} with ρ = {radius} and {sines} sines; ρ is below ¼, and {SINES:?} sines there are"
+                "a reduction of |I| ≤ {integers} with ρ = {radius} and {sines} sines is not possible; take |I| up to \
+                 1024, ρ above 0 and below ¼, and {} to {} sines",
+                SINES.start(),
+                SINES.end()
             ));
         }
         let span = f64::from(integers) + radius;
@@ -124,7 +127,8 @@ impl Mod1 {
         out.error = out.measure();
         if out.error.largest > radius {
             return fail(format!(
-                "a polynomial of degree {degree} does not reach over |x| ≤ {span} with {doublings} doublings"
+                "a polynomial of degree {degree} does not reach over |x| ≤ {span} with {doublings} doublings; take a \
+                 higher degree or more doublings"
             ));
         }
         Ok(out)

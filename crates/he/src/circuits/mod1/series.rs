@@ -42,7 +42,7 @@ impl Series {
         let Step { centre, near, far, weight } = step;
         if !(0.0 < near && near < far && far < 0.5 && centre.is_finite()) {
             return Err(parameters(format!(
-                "no step about {centre} turns is one up to {near} of a turn and zero from {far} on; take 0 < near < far < 1/2"
+                "no step about {centre} is one up to {near} and zero from {far} on, in turns; take 0 < near < far < 1/2"
             )));
         }
         let [near, far] = [near, far].map(|turns| (TAU * turns).cos());

@@ -78,9 +78,7 @@ impl<R> PolynomialCircuit<R> {
             return Err(RlweError::NoSuchLevel { operation: "a polynomial", wanted: level, highest }.into());
         }
         if polynomial.degree() == 0 || !(scale >= 1.0 && scale.is_finite() && target >= 1.0 && target.is_finite()) {
-            return Err(parameters(
-                "a polynomial's degree is at least one, and its scales are numbers of at least one",
-            ));
+            return Err(parameters("a polynomial needs a degree of at least one, and finite scales of at least one"));
         }
         // u = (x − centre)/radius is what the same polynomial stands for at a larger scale.
         let mut plan = Plan::new(params.sketch().clone(), level, scale * polynomial.radius);
@@ -90,8 +88,9 @@ impl<R> PolynomialCircuit<R> {
         let (own, values) = (plan.error_bound(&gains, 0.0), polynomial.bound());
         if own >= values {
             return Err(parameters(format!(
-                "a polynomial over a half-width of {} from the scale 2^{:.1}: its own error of up to {own:.1e} leaves nothing of values up to \
-                 {values:.1e}; encode at a scale as many times smaller as the half-width is large, or multiply the variable by its inverse first, for one level",
+                "a polynomial over a half-width of {} from the scale 2^{:.1}: its own error of up to {own:.1e} leaves \
+                 nothing of values up to {values:.1e}; encode at a scale that is smaller by the half-width, or divide \
+                 the variable by the half-width first, which takes one level",
                 polynomial.radius,
                 scale.log2()
             )));

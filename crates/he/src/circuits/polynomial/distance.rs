@@ -175,7 +175,13 @@ pub(super) fn bound(f: Function, p: &Polynomial, intervals: &[(f64, f64)], about
         }
         largest = largest.max(on_interval(f, p, whole, about)? + 2.0 * rounding(p, whole));
     }
-    if largest.is_finite() { Ok(largest) } else { Err(refused("the polynomial is too large to bound there".into())) }
+    if largest.is_finite() {
+        Ok(largest)
+    } else {
+        Err(refused(
+            "the polynomial is too large for a bound on its error; take a lower degree or a shorter interval".into(),
+        ))
+    }
 }
 
 fn on_interval(f: Function, p: &Polynomial, (from, to): (f64, f64), about: f64) -> Result<f64, HeError> {
@@ -188,7 +194,9 @@ fn on_interval(f: Function, p: &Polynomial, (from, to): (f64, f64), about: f64) 
     while let Some((a, b)) = pieces.pop() {
         count += 1;
         if count > MOST_PIECES {
-            return Err(refused(format!("[{from}, {to}] is too long to bound an error on; take a shorter interval")));
+            return Err(refused(format!(
+                "[{from}, {to}] is too long for a bound on the error; take a shorter interval"
+            )));
         }
         let (centre, radius) = (a + (b - a) / 2.0, (b - a) / 2.0);
         let error = |x: f64| {
@@ -240,9 +248,9 @@ pub(super) fn estimate(
     let found = sampled(f, p, intervals)?;
     if found.largest > DISAGREE * coarse + FLOOR * found.size {
         return Err(refused(format!(
-            "the polynomial of degree {} is {coarse:.1e} from the function on the points that it was fitted to, and {:.1e} \
-             between them: the function changes faster than those points tell; take a higher degree, a shorter interval or \
-             a smoother function, or state the error that you know",
+            "the polynomial of degree {} is {coarse:.1e} from the function on the points that it was fitted to, and \
+             {:.1e} between them: the function changes faster than those points show; take a higher degree, a shorter \
+             interval or a smoother function, or give the error that you know",
             p.degree(),
             found.largest
         )));

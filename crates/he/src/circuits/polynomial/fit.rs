@@ -193,7 +193,8 @@ pub fn stated(f: impl Fn(f64) -> f64, intervals: &[(f64, f64)], degree: usize, e
     if found.largest + found.rounding > error {
         let far = found.largest + found.rounding;
         return Err(refused(format!(
-            "the polynomial of degree {degree} is {far:.1e} from the function, and not {error:.1e}"
+            "the polynomial of degree {degree} is {far:.1e} from the function, over the given error of {error:.1e}; \
+             give a larger error, or take a higher degree"
         )));
     }
     Ok(Minimax { polynomial, error, intervals: intervals.to_vec(), beyond: None })
@@ -248,7 +249,8 @@ pub(super) fn checked(intervals: &[(f64, f64)], degree: usize) -> Result<(f64, f
     let good = |(a, b): &(f64, f64)| a.is_finite() && b.is_finite() && a < b;
     if intervals.is_empty() || !intervals.iter().all(good) || degree > MAX_FIT_DEGREE {
         return Err(parameters(format!(
-            "a fit takes intervals with finite ends in order and degrees up to {MAX_FIT_DEGREE}, not {intervals:?} and {degree}"
+            "a fit takes intervals with finite ends, the lower one first, and degrees up to {MAX_FIT_DEGREE}, not \
+             {intervals:?} and {degree}"
         )));
     }
     Ok(hull(intervals))
@@ -353,7 +355,7 @@ pub(super) fn exchange_to(floor: f64, rows: &[Vec<f64>], values: &[f64]) -> Resu
     if nearest.1 <= ROUNDING * floor {
         return Ok(nearest);
     }
-    Err(parameters("the minimax fit does not settle; use fewer coefficients, or least squares"))
+    Err(parameters("the minimax fit does not converge; take a lower degree, or least squares"))
 }
 
 /// Takes the point with the largest error into a reference whose errors are ±`level` by turns, in place

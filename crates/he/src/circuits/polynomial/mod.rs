@@ -107,11 +107,11 @@ impl Polynomial {
 
     fn new(basis: Basis, coefficients: Vec<Complex64>, from: f64, to: f64) -> Result<Self, HeError> {
         if coefficients.is_empty() {
-            return Err(parameters("a polynomial needs a coefficient"));
+            return Err(parameters("a polynomial needs at least one coefficient"));
         }
         if !(from.is_finite() && to.is_finite() && from < to) {
             return Err(parameters(format!(
-                "a polynomial on [{from}, {to}]; its interval needs two finite ends in order"
+                "the interval [{from}, {to}] of a polynomial needs two finite ends, the lower one first"
             )));
         }
         if let Some(index) = coefficients.iter().position(|c| !(c.re.is_finite() && c.im.is_finite())) {

@@ -27,7 +27,9 @@ pub fn weighted(pieces: &[Piece], degree: usize) -> Result<Polynomial, HeError> 
     let (from, to) = checked(&intervals, degree)?;
     if !pieces.iter().all(|p| p.weight > 0.0 && p.weight.is_finite()) || intervals.windows(2).any(|w| w[0].1 >= w[1].0)
     {
-        return Err(parameters("a weighted fit takes intervals in ascending order and weights above zero"));
+        return Err(parameters(
+            "a weighted fit takes intervals in ascending order that do not meet, and finite weights above zero",
+        ));
     }
     // Finer than for a single fit: what is left at zero is small beside the errors elsewhere.
     let per_interval = (200 * (degree + 2)).div_ceil(pieces.len());

@@ -24,15 +24,15 @@ impl PlainMatrix {
     /// [`HeError::TooLarge`] where |value|·scale reaches 2^62.
     pub fn new(columns: usize, rows: &[Vec<(u32, f64)>], scale: f64) -> Result<Self, HeError> {
         if !(scale.is_finite() && scale > 0.0) {
-            return Err(parameters("the scale of a matrix must be finite and above zero"));
+            return Err(parameters("the scale of a matrix has to be finite and above zero"));
         }
         if rows.iter().flatten().any(|(c, _)| *c as usize >= columns) {
-            return Err(parameters("a matrix with an entry beyond its columns"));
+            return Err(parameters("the matrix has an entry beyond its columns; number columns from 0"));
         }
         let mut last = vec![None; columns];
         for (i, (c, _)) in rows.iter().enumerate().flat_map(|(i, row)| row.iter().map(move |entry| (i, entry))) {
             if last[*c as usize].replace(i) == Some(i) {
-                return Err(parameters("a matrix with two entries at one place"));
+                return Err(parameters("the matrix has two entries at one place; add them first"));
             }
         }
         if let Some(index) = rows.iter().flatten().position(|(_, v)| !v.is_finite()) {

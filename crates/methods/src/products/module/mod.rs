@@ -168,13 +168,13 @@ fn check(shape: Shape, literal: &ParamsLiteral, options: &ModuleOptions) -> Resu
     let (n, d, slots) = (1usize.checked_shl(literal.log_n).unwrap_or(0), options.side, options.slots);
     check_shape(NAME, shape)?;
     if !d.is_power_of_two() || d < 8 || d > n / 4 {
-        return refuse(format!("side {d} is no power of two from 8 to N/4 = {}", n / 4));
+        return refuse(format!("side {d} is not a power of two from 8 to N/4 = {}", n / 4));
     }
     if !slots.is_power_of_two() || slots > n / (2 * d) {
-        return refuse(format!("{slots} slots are no power of two up to N/(2·side) = {}", n / (2 * d)));
+        return refuse(format!("{slots} slots are not a power of two up to N/(2·side) = {}", n / (2 * d)));
     }
     if literal.p_bits.is_empty() || literal.q_bits.is_empty() || literal.digit_limbs == 0 {
-        return refuse("key switching needs special primes".into());
+        return refuse("its key switching needs data primes, special primes and digits of at least one prime".into());
     }
     Ok(())
 }

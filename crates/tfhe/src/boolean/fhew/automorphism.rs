@@ -53,7 +53,7 @@ impl AutomorphismBootstrapKey {
         let context = glwe.context();
         check_gadget(context, gadget)?;
         if !(1..=64).contains(&window) {
-            return Err(TfheError::Parameters { reason: format!("a window of {window} keys is not of 1 to 64") });
+            return Err(TfheError::Parameters { reason: format!("a window has 1 to 64 keys, not {window}") });
         }
         let (n, columns, dimension) = (context.degree(), context.rank() + 1, lwe.dimension());
         let products = threads::map(dimension, |i| {
@@ -139,7 +139,7 @@ impl AutomorphismBootstrapKey {
         let (n, limb, q) = (self.context.degree(), self.context.limb(), self.context.modulus());
         let two_n = 2 * n;
         if by.mask.iter().any(|a| a % 2 == 0) {
-            return Err(TfheError::Parameters { reason: "exponents of this blind rotation are odd".into() });
+            return Err(TfheError::Parameters { reason: "the exponents of this blind rotation have to be odd".into() });
         }
         let mut order: Vec<(u32, u32)> =
             by.mask.iter().zip(0..).map(|(a, i)| (self.positions[(*a as usize % two_n) / 2], i)).collect();

@@ -48,7 +48,7 @@ impl DigitBootstrapKey {
         let context = glwe.context();
         check_gadget(context, gadget)?;
         if !(1..=6).contains(&base_log) {
-            return Err(TfheError::Parameters { reason: format!("digits of {base_log} bits are not of one to six") });
+            return Err(TfheError::Parameters { reason: format!("digits have 1 to 6 bits, not {base_log}") });
         }
         let (n, columns, dimension) = (context.degree(), context.rank() + 1, lwe.dimension());
         let log_two_n = n.trailing_zeros() + 1;

@@ -79,18 +79,18 @@ pub struct FhewParams {
 
 impl FhewParams {
     fn new(literal: FhewLiteral) -> Result<Self, TfheError> {
-        let refuse = |reason: &str| Err(TfheError::Parameters { reason: reason.into() });
+        let refuse = |reason: String| Err(TfheError::Parameters { reason });
         match literal.method {
             FhewMethod::Digits { base_log } if !(1..=6).contains(&base_log) => {
-                return refuse("digits have 1 to 6 bits");
+                return refuse(format!("digits have 1 to 6 bits, not {base_log}"));
             }
             FhewMethod::Automorphisms { window } if !(1..=64).contains(&window) => {
-                return refuse("there are 1 to 64 automorphism keys");
+                return refuse(format!("a window has 1 to 64 automorphism keys, not {window}"));
             }
             _ => {}
         }
         if literal.tfhe.plaintext != Plaintext::Bit {
-            return refuse("these gates take bits");
+            return refuse("these gates take bits; take a set of gates, with plaintexts of one bit".into());
         }
         let declared = literal.tfhe.log_failure;
         let params = Self { tfhe: literal.tfhe.build()?, method: literal.method };
