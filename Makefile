@@ -236,7 +236,7 @@ $(FRAMEWORKS)/.ready: requirements-frameworks.txt
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-compile -r requirements-frameworks.txt
 	@touch $@
 
-test-frameworks: $(FRAMEWORKS)/.ready ## ten models of scikit-learn, PyTorch and others, each beside its own library (installs 6 GB); after make build
+test-frameworks: $(FRAMEWORKS)/.ready ## ten models of scikit-learn, PyTorch and others, each beside its own library, after make build: installs 6 GB, takes 6 GB of memory and two minutes
 	PYTHONPATH=python $(FRAMEWORKS)/bin/python -m pytest --quiet python/tests/test_frameworks.py
 
 ##@ Test

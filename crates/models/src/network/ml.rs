@@ -30,8 +30,16 @@ pub(super) fn apply(node: &Node, operands: &Operands<'_>) -> Result<Outcome, Mod
     }
 }
 
+/// Features of a row.
+fn features_of(node: &Node, x: &Linear) -> Result<usize, ModelError> {
+    match x.shape.last() {
+        Some(features) => Ok(*features),
+        None => format(format!("layer {}: a number where rows of features belong", node.label())),
+    }
+}
+
 fn scaled(node: &Node, x: &Linear) -> Result<Outcome, ModelError> {
-    let features = x.shape.last().copied().unwrap_or(1);
+    let features = features_of(node, x)?;
     // One number for all features, or for each its own.
     let each = |name: &str, default: f64| match node.floats(name) {
         [] => Ok(vec![default; x.bias.len()]),
@@ -62,7 +70,7 @@ fn classified(node: &Node, x: &Linear) -> Result<Outcome, ModelError> {
 
 /// A row of coefficients for each score, and what is added to it.
 fn scores(node: &Node, x: &Linear) -> Result<Linear, ModelError> {
-    let features = x.shape.last().copied().unwrap_or(1);
+    let features = features_of(node, x)?;
     let (coefficients, shift) = (node.floats("coefficients"), node.floats("intercepts"));
     let count = coefficients.len() / features.max(1);
     if count == 0 || count * features != coefficients.len() || !(shift.is_empty() || shift.len() == count) {
@@ -78,6 +86,9 @@ fn scores(node: &Node, x: &Linear) -> Result<Linear, ModelError> {
     let Some(made) = product(node, &Value::Linear(x.clone()), &weights)? else {
         return format(format!("layer {}: no product", node.label()));
     };
-    let bias: Vec<f64> = (0..made.bias.len()).map(|i| shift.get(i % count).copied().unwrap_or(0.0)).collect();
+    if shift.is_empty() {
+        return Ok(made);
+    }
+    let bias: Vec<f64> = (0..made.bias.len()).map(|i| shift[i % count]).collect();
     Ok(made.shifted(&bias))
 }
