@@ -84,8 +84,8 @@ impl CostModel {
         let d = self.at(log_n);
         let compute = work.ntt * d.ntt_ns
             + work.ntt_wide * d.ntt_wide_ns
-            + (work.pass + work.convert) * d.pass_ns
-            + (work.pass_wide + work.convert_wide) * d.pass_wide_ns
+            + (work.pass + work.sums) * d.pass_ns
+            + (work.pass_wide + work.sums_wide) * d.pass_wide_ns
             + work.mac * self.mac_ns;
         let speed = 1.0 + (threads.max(1) as f64 - 1.0) * self.thread_gain;
         compute * 1e-9 / speed + (work.key_bytes + work.operand_bytes) / self.key_bandwidth

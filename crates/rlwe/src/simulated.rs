@@ -531,7 +531,7 @@ impl Backend for Simulated {
             }
             let work = |l: &ParamsLiteral| {
                 let ended = if relinearised { Work::relinearize_rescale(l, level) } else { Work::rescale(l, level) };
-                Work::tensor(l, level) * products + Work::mul_plain(l, level) * multiples + ended
+                (Work::tensor(l, level) * products + Work::mul_plain(l, level) * multiples).summed() + ended
             };
             self.note(&like, work, |p| if relinearised { p.switch(level) } else { p.rescales(2, level) });
             like.at(level - 1, 2)

@@ -11,9 +11,8 @@ pub const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
 /// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
 /// timed alone: measured.
 const FUSED: f64 = 0.1;
-/// What a term of a conversion takes there, of a pass that is timed alone: it reads one limb from the second cache, where that
-/// pass reads two and writes one. Measured.
-const CONVERSION: f64 = 0.6;
+/// The same of a term of a sum over limbs of several polynomials: it reads one limb, where a pass alone reads two and writes one.
+const SUMS: f64 = 0.6;
 /// Two permutations of a limb, in passes.
 pub const PERMUTED: f64 = 1.5;
 
@@ -35,10 +34,11 @@ pub struct Work {
     pub pass: f64,
     /// The same with a larger prime.
     pub pass_wide: f64,
-    /// Passes of conversions between bases: for each target a term of each source.
-    pub convert: f64,
+    /// Passes of sums over limbs of several polynomials: conversions between bases, whose terms are one source each, and
+    /// values of polynomials.
+    pub sums: f64,
     /// The same with a larger prime.
-    pub convert_wide: f64,
+    pub sums_wide: f64,
     /// Modular multiply-accumulates inside matrix products.
     pub mac: f64,
     /// Bytes of evaluation keys that are streamed from memory.
@@ -57,8 +57,8 @@ impl Add for Work {
             ntt_wide: self.ntt_wide + o.ntt_wide,
             pass: self.pass + o.pass,
             pass_wide: self.pass_wide + o.pass_wide,
-            convert: self.convert + o.convert,
-            convert_wide: self.convert_wide + o.convert_wide,
+            sums: self.sums + o.sums,
+            sums_wide: self.sums_wide + o.sums_wide,
             mac: self.mac + o.mac,
             key_bytes: self.key_bytes + o.key_bytes,
             operand_bytes: self.operand_bytes + o.operand_bytes,
@@ -81,8 +81,8 @@ impl Mul<f64> for Work {
             ntt_wide: self.ntt_wide * f,
             pass: self.pass * f,
             pass_wide: self.pass_wide * f,
-            convert: self.convert * f,
-            convert_wide: self.convert_wide * f,
+            sums: self.sums * f,
+            sums_wide: self.sums_wide * f,
             mac: self.mac * f,
             key_bytes: self.key_bytes * f,
             operand_bytes: self.operand_bytes * f,
@@ -98,8 +98,8 @@ impl Work {
         Self {
             pass: self.pass * FUSED,
             pass_wide: self.pass_wide * FUSED,
-            convert: self.convert * CONVERSION,
-            convert_wide: self.convert_wide * CONVERSION,
+            sums: self.sums * SUMS,
+            sums_wide: self.sums_wide * SUMS,
             ..self
         }
     }
@@ -114,13 +114,16 @@ impl Work {
         if bits < 50 { Self { pass: count, ..Self::default() } } else { Self { pass_wide: count, ..Self::default() } }
     }
 
+    /// The same where passes are terms of sums over limbs of several polynomials.
+    #[must_use]
+    pub fn summed(self) -> Self {
+        let (sums, sums_wide) = (self.sums + self.pass, self.sums_wide + self.pass_wide);
+        Self { pass: 0.0, pass_wide: 0.0, sums, sums_wide, ..self }
+    }
+
     /// `count` terms of a conversion to a limb whose prime has `bits` bits.
     fn terms(bits: u32, count: f64) -> Self {
-        if bits < 50 {
-            Self { convert: count, ..Self::default() }
-        } else {
-            Self { convert_wide: count, ..Self::default() }
-        }
+        if bits < 50 { Self { sums: count, ..Self::default() } } else { Self { sums_wide: count, ..Self::default() } }
     }
 
     /// `count` terms of a conversion to each limb at a level.

@@ -19,7 +19,7 @@ use sudare_rlwe::noise::{ERROR_VARIANCE, ROUNDING_VARIANCE};
 use sudare_rlwe::security::{SecretDistribution, Security};
 use sudare_rlwe::wire::ALIGNMENT;
 use sudare_rlwe::wire::packing::packed_bytes;
-use sudare_rlwe::work::{PERMUTED, Prices, Work};
+use sudare_rlwe::work::{Prices, Work};
 
 /// Version of plans that this release makes and reads.
 const VERSION: u32 = 1;
@@ -463,7 +463,7 @@ impl Index {
         let (literal, segments) = (&self.params().literal().rlwe, self.segments() as f64);
         let d = self.goal().d as f64;
         // Each product of a polynomial, and its sums with others.
-        let step = |level: usize| Work::tensor(literal, level) + Work::relinearize_rescale(literal, level);
+        let step = |level: usize| Work::tensor(literal, level).summed() + Work::relinearize_rescale(literal, level);
         let compare = self.0.compared.iter().fold(Work::default(), |w, l| w + step(*l));
         let rounds = f64::from(self.params().slots().trailing_zeros());
         let total = Work::rotation(literal, INDICATOR_LEVEL) * rounds;
@@ -474,15 +474,17 @@ impl Index {
             return ((compact.figures.work + compare * 2.0) * segments + total).fused() + scores;
         }
         let switches = self.expansion().map_or(0.0, |e| e.key_switches() as f64);
-        // A round adds and subtracts the image of both parts, which it permutes, and multiplies one of the results by a monomial.
-        let parted = Work::passes_at(literal, ROWS_LEVEL, 6.0 + PERMUTED) * switches;
+        // A round adds and subtracts the image, and multiplies one of the results by a monomial: each reads two ciphertexts, which
+        // are more than the second cache holds.
+        let limbs = ((ROWS_LEVEL + 1) * 8 * self.params().degree()) as f64;
+        let parted = 3.0 * 4.0 * limbs * switches;
         let expand = Work::key_switch(literal, ROWS_LEVEL) * switches;
         // Products of columns and questions take less time than reading both.
-        let read = (2.0 * d * 2.0) * ((ROWS_LEVEL + 1) * 8 * self.params().degree()) as f64;
+        let read = (2.0 * d * 2.0) * limbs;
         let segment =
             Work::relinearize_rescale(literal, ROWS_LEVEL) + Work::rotation(literal, SCORE_LEVEL) + compare * 2.0;
-        let streamed = Work { operand_bytes: read * segments, ..Work::default() };
-        (expand + segment * segments + total).fused() + parted + streamed
+        let streamed = Work { operand_bytes: parted + read * segments, ..Work::default() };
+        (expand + segment * segments + total).fused() + streamed
     }
 
     /// Key switches of a count of one question over some segments.
