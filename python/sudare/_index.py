@@ -143,7 +143,7 @@ class Index(Travels):
     def seconds(self) -> float:
         """Seconds of a count of one question on one thread, rows in memory.
 
-        `sudare calibrate` measures this machine; before that, the figures are those of a Sapphire Rapids core.
+        `sudare calibrate` measures this machine. Before that, the figures are of a Sapphire Rapids core.
         """
         return self._core.seconds()
 

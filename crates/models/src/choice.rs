@@ -153,7 +153,8 @@ impl<'m> Making<'m> {
             }
         }
         let depth = self.depths().iter().map(|depth| depth + 1).sum::<usize>();
-        goal(match nearest.is_finite() {
+        // An error that is near enough was found without regard to levels and slots.
+        goal(match nearest.is_finite() && nearest > error {
             true => format!(
                 "an error of {error:.1e} is not reached, and {nearest:.1e} is the least that is; ask for that, or for \
                  lower degrees"
@@ -161,7 +162,7 @@ impl<'m> Making<'m> {
             false => format!(
                 "its layers take {depth} levels, and no ring of a degree up to 2^{} holds them with or without refreshes; use lower degrees \
                  (degree=) or smaller layers",
-                RINGS.end()
+                self.wanted.insecure.unwrap_or(*RINGS.end())
             ),
         })
     }

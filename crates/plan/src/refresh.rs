@@ -322,18 +322,16 @@ mod tests {
     use sudare_expr::{InputSpec, Node, Operation};
     use sudare_methods::circuit::Graph;
 
-    /// Units are transforms at N = 2^14, as bench/runs/bootstrap-2026-11-24.json has them; a pair is a complex refresh, and its
-    /// share of two real ones was measured in seconds (bootstrap-2026-11-23.json).
+    /// Processor seconds of bench/runs/bootstrap-2026-11-28.json, on a processor of the kind that the built-in prices are of: a
+    /// real refresh, and the share of two that a pair takes.
     #[test]
     fn a_refresh_is_priced_as_measured() {
         let model = CostModel::default();
-        let unit = model.price(&Work { ntt: 1.0, ..Work::default() }, 14, 1);
-        let measured =
-            [(BootstrapSet::A, 73_000.0, 0.70), (BootstrapSet::B, 57_300.0, 0.75), (BootstrapSet::C, 25_100.0, 0.64)];
-        for (set, units, share) in measured {
+        let measured = [(BootstrapSet::A, 2.71, 0.67), (BootstrapSet::B, 2.05, 0.68), (BootstrapSet::C, 0.94, 0.65)];
+        for (set, seconds, share) in measured {
             let refresh = Refresh::new(set, Security::Bits128, 11, 1).unwrap();
             let price = |count: usize| model.price(&refresh.work(count), refresh.params().log_n, 1);
-            let ratio = price(1) / unit / units;
+            let ratio = price(1) / seconds;
             assert!((0.7..1.4).contains(&ratio), "{set}: {ratio:.2} of what was measured");
             let found = price(2) / (2.0 * price(1));
             assert!((found - share).abs() < 0.1, "{set}: a pair is {found:.2} of two, measured {share}");

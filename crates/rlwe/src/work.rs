@@ -11,8 +11,6 @@ pub const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
 /// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
 /// timed alone: measured.
 const FUSED: f64 = 0.1;
-/// The same of a term of a sum over limbs of several polynomials: it reads one limb, where a pass alone reads two and writes one.
-const SUMS: f64 = 0.6;
 /// Two permutations of a limb, in passes.
 pub const PERMUTED: f64 = 1.5;
 
@@ -95,13 +93,7 @@ impl Work {
     /// The same where passes run in the loops of linear maps and key switches, at a share of what one takes alone.
     #[must_use]
     pub fn fused(self) -> Self {
-        Self {
-            pass: self.pass * FUSED,
-            pass_wide: self.pass_wide * FUSED,
-            sums: self.sums * SUMS,
-            sums_wide: self.sums_wide * SUMS,
-            ..self
-        }
+        Self { pass: self.pass * FUSED, pass_wide: self.pass_wide * FUSED, ..self }
     }
 
     /// `count` transforms of a limb whose prime has `bits` bits.

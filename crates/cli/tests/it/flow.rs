@@ -212,7 +212,7 @@ fn plans_of_every_kind() {
     place.ok("plan --expression table.json --error 0.1 --force -o plan.json");
     place.ok("keygen plan.json -o keys --force");
     place.ok("encrypt plan.json --keys keys/secret.key --as X a.npy -o x.ct");
-    place.fails("encrypt plan.json --keys keys/public.key --as X a.npy -o y.ct", 4, "noise of the secret key");
+    place.fails("encrypt plan.json --keys keys/public.key --as X a.npy -o y.ct", 4, "encryptions under the secret key");
     place.ok("run plan.json --keys keys/eval.keys X=x.ct -o m.ct");
     place.ok("decrypt plan.json --keys keys/secret.key m.ct -o m.csv");
     let (rows, columns, found) = place.load("m.csv");

@@ -770,6 +770,6 @@ mod tests {
         assert!(reason(&plain(Operation::Scale { by: 0.5 }, &[1], 9), Some(65537)).contains("divide after decryption"));
         assert!(reason(&plain(Operation::Mul, &[1, 1], 1 << 70), Some(65537)).contains("127 bits"));
         let high = Arrays::new(RefreshSet::X15, Security::Bits256).unwrap_err();
-        assert!(high.to_string().contains("take 128"), "{high}");
+        assert!(high.to_string().contains("ask for 128"), "{high}");
     }
 }

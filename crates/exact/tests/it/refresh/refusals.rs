@@ -87,7 +87,7 @@ fn sets() {
     assert!(parameters(with(&|l| l.hoisted = 0)).contains("baby"));
     assert!(parameters(with(&|l| l.gate_bits = vec![])).contains("special primes"));
     assert!(parameters(with(&|l| l.t = (1 << 30) + 3)).contains("square"));
-    assert!(parameters(with(&|l| l.params.q_bits[0] = 32)).contains("StC"));
+    assert!(parameters(with(&|l| l.params.q_bits[0] = 32)).contains("slots-to-coefficients"));
     // Without the primes above the user's, and with a chain that ends below the input's level.
     assert!(parameters(with(&|l| l.params.q_bits.truncate(12))).contains("more primes"));
     assert!(matches!(with(&|l| l.t = 65539).build(), Err(ExactError::NoSlots { .. })));
