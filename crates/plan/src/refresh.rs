@@ -318,15 +318,30 @@ fn kept(mut paths: Vec<Path>, live: &[usize]) -> Vec<Path> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::DegreeCost;
     use crate::{CostModel, Goal, Planner, Program};
     use sudare_expr::{InputSpec, Node, Operation};
     use sudare_methods::circuit::Graph;
 
-    /// Processor seconds of bench/runs/bootstrap-2026-11-28.json, on a processor of the kind that the built-in prices are of: a
-    /// real refresh, and the share of two that a pair takes.
+    /// Processor seconds of bench/runs/bootstrap-2026-11-28.json at the prices of that machine in the same hour: a real refresh,
+    /// and the share of two that a pair takes.
     #[test]
     fn a_refresh_is_priced_as_measured() {
-        let model = CostModel::default();
+        let row = |log_n, [ntt_ns, ntt_wide_ns, pass_ns, pass_wide_ns]: [f64; 4]| DegreeCost {
+            log_n,
+            ntt_ns,
+            ntt_wide_ns,
+            pass_ns,
+            pass_wide_ns,
+        };
+        let model = CostModel {
+            degrees: vec![
+                row(15, [40_400.0, 119_600.0, 20_400.0, 23_600.0]),
+                row(16, [97_500.0, 263_000.0, 44_200.0, 47_900.0]),
+            ],
+            key_bandwidth: 5.36e9,
+            ..CostModel::default()
+        };
         let measured = [(BootstrapSet::A, 2.71, 0.67), (BootstrapSet::B, 2.05, 0.68), (BootstrapSet::C, 0.94, 0.65)];
         for (set, seconds, share) in measured {
             let refresh = Refresh::new(set, Security::Bits128, 11, 1).unwrap();
