@@ -22,7 +22,7 @@ Self = TypeVar("Self", bound="GradientLogisticRegression")
 class GradientLogisticRegression(Iterating, Decides):
     """Logistic regression of two classes by gradient descent on encrypted rows.
 
-    It minimises scikit-learn's objective, |w|² / 2 + C Σ log(1 + exp(∓margin)), by `max_iter` steps from zero
+    It minimises scikit-learn's objective, ‖w‖² / 2 + C Σ log(1 + exp(∓margin)), by `max_iter` steps from zero
     of `learning_rate` along the mean gradient. Bring features to mean zero and one size first.
 
     `fit(X, y)` takes a table and a column of zeros and ones, both of one `sudare.context` with `bootstrap`

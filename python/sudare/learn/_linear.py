@@ -95,7 +95,7 @@ class LinearRegression(_Linear):
 
 
 class Ridge(_Linear):
-    """Least squares with a penalty α |w|², as `sklearn.linear_model.Ridge`, from encrypted moments.
+    """Least squares with a penalty α ‖w‖², as `sklearn.linear_model.Ridge`, from encrypted moments.
 
     Who learns what is as for `LinearRegression`. One answer of a server serves every α: fit its decrypted
     moments as often as you like.
@@ -117,9 +117,9 @@ class Ridge(_Linear):
 
 
 class ElasticNet(_Linear):
-    """Least squares with |w|₁ and |w|² as penalties, as `sklearn.linear_model.ElasticNet`.
+    """Least squares with ‖w‖₁ and ‖w‖² as penalties, as `sklearn.linear_model.ElasticNet`.
 
-    From encrypted moments. It minimises |y − Xw|² / 2n + α ρ |w|₁ + α (1 − ρ) |w|² / 2, ρ = `l1_ratio`, by
+    From encrypted moments. It minimises ‖y − Xw‖² / 2n + α ρ ‖w‖₁ + α (1 − ρ) ‖w‖² / 2, ρ = `l1_ratio`, by
     coordinate descent on the covariances. Who learns what is as for `LinearRegression`.
     """
 
@@ -158,7 +158,7 @@ class ElasticNet(_Linear):
 
 
 class Lasso(ElasticNet):
-    """Least squares with a penalty α |w|₁, as `sklearn.linear_model.Lasso`, from encrypted moments.
+    """Least squares with a penalty α ‖w‖₁, as `sklearn.linear_model.Lasso`, from encrypted moments.
 
     Who learns what is as for `LinearRegression`.
     """
@@ -171,14 +171,14 @@ class Lasso(ElasticNet):
         self.max_iter = max_iter
         self.tol = tol
 
-    #: All of the penalty is on |w|₁.
+    #: All of the penalty is on ‖w‖₁.
     l1_ratio = 1.0
 
 
 def descend(
     a: Floats, q: Floats, y: float, penalty: float, rounds: int, tol: float
 ) -> tuple[Floats, float, int]:
-    """Minimises ½ wᵀAw − qᵀw + penalty |w|₁ by coordinate descent; w, its duality gap and rounds.
+    """Minimises ½ wᵀAw − qᵀw + penalty ‖w‖₁ by coordinate descent; w, its duality gap and rounds.
 
     `y` is the mean square of the targets. The gap is that of Friedman, Hastie and Tibshirani's problem as
     scikit-learn has it; the part of A that is a penalty is rows of data whose targets are zero.
@@ -212,7 +212,7 @@ def _gap(a: Floats, q: Floats, y: float, penalty: float, w: Floats) -> float:
 def _apart(a: Square, w: Floats, error: Floats, gap: float) -> Floats:
     """A bound on how far w is from the minimum for the exact moments, from strong convexity.
 
-    (w' − w)ᵀ A' (w' − w) ≤ |w' − w| · (|δ| + |E||w|) for the minima w and w' of A and A' = A + E, and a gap
+    (w' − w)ᵀ A' (w' − w) ≤ ‖w' − w‖ · (‖δ‖ + ‖E‖‖w‖) for the minima w and w' of A and A' = A + E, and a gap
     is at least half the square of the distance to the minimum, in columns of one size.
     """
     size = np.sqrt(np.maximum(a.value.diagonal(), 1e-300))
@@ -222,6 +222,6 @@ def _apart(a: Square, w: Floats, error: Floats, gap: float) -> Floats:
     if not inside > 0:
         return np.full(len(w), np.inf)
     numeric = np.sqrt(2 * gap / least)
-    # |w| of the minimum itself is within `numeric` of this one's.
+    # ‖w‖ of the minimum itself is within `numeric` of this one's.
     reach = np.abs(w) + numeric / size
     return np.asarray((np.linalg.norm((error + a.error @ reach) / size) / inside + numeric) / size)

@@ -21,7 +21,7 @@ class LogisticRegression(FromClasses, Decides):
     """Logistic regression, in the place of `sklearn.linear_model.LogisticRegression`, from encrypted moments.
 
     It minimises the expected loss of normal distributions that have each class's mean and covariance, with
-    the penalty |w|² / 2C n: scikit-learn's objective, with normal distributions in place of the rows. Labels
+    the penalty ‖w‖² / 2C n: scikit-learn's objective, with normal distributions in place of the rows. Labels
     nearly always agree with scikit-learn's, coefficients do as far as margins are close to normal. Of more
     than two classes each is fitted against all others. It costs the server one pass over the rows,
     no function of encrypted numbers, and no refresh.
@@ -97,7 +97,7 @@ def _normal_fit(
 ) -> tuple[Floats, int]:
     """Weights and intercept, by Newton's method, and its steps.
 
-    They minimise Σ share · E log(1 + exp(−side (w·x + b))) + penalty |w|² / 2.
+    They minimise Σ share · E log(1 + exp(−side (w·x + b))) + penalty ‖w‖² / 2.
     x is normal, and so is the margin t = w·x + b; given t, x is m(t) = μ + Σw (t − E t) / var t on the
     average, with the covariance Σ − Σw wᵀΣ / var t. So gradient and Hessian, E f'(t) x and E f''(t) x xᵀ, are
     sums over points of t. Columns are brought to one size, and moved to their mean where there is an
