@@ -281,7 +281,7 @@ def test_what_a_table_refuses(ctx: sd.SmallContext) -> None:
             sd.table(x, lambda v, none=none: none if v == 3 else v)
     with pytest.raises(sd.PlanError, match="larger tables"):
         sd.table(x, lambda v: v, modulus=17)
-    with pytest.raises(sd.UnsupportedError, match="public"):
+    with pytest.raises(sd.UnsupportedError, match="a table is plain"):
         sd.table(x, x)
     with pytest.raises(sd.InputError, match="modulus"):
         sd.table([1], lambda v: v, modulus=5)

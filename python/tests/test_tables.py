@@ -67,7 +67,7 @@ def test_sums_and_products_with_vectors(ctx: sd.Context, table: Floats) -> None:
     close(ctx, x @ ctx.encrypt(w[:, None]), table @ w[:, None], 1e-4)
     with pytest.raises(sd.PlanError, match="without columns"):
         x @ np.ones((11, 3))
-    with pytest.raises(sd.PlanError, match="v X"):
+    with pytest.raises(sd.PlanError, match="write v @ X"):
         x.T  # noqa: B018
     with pytest.raises(sd.ShapeError):
         x @ v
