@@ -27,23 +27,16 @@ from the model's own is in the line, and is no reason to refuse them.
 What the file has of other packages and models stays.
 """
 
-import argparse
-import importlib.util
-import json
-import os
-import platform
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
+
+import packages
+from packages import STAGES, taken
 
 # Seconds after which a model begins no other round.
 ENOUGH = 20
-STAGES = ("parameters", "keys", "encrypt", "compute", "decrypt")
 MODELS = {
     "1": "logistic regression of 30 features",
     "2": "perceptron 784-128-10 with squares",
@@ -260,8 +253,7 @@ def measure(name: str, model: str, rounds: int) -> dict[str, Any]:
         values = values[:2]
         for stage in STAGES[len(values) :]:
             began = {clock: read() for clock, read in clocks.items()}
-            taken = values[:2] + values[-1:] if len(values) > 2 else values
-            values.append(stages[stage](*taken))
+            values.append(stages[stage](*taken(values)))
             for clock, read in clocks.items():
                 samples[clock][stage].append((read() - began[clock]) * 1e3)
         found = np.asarray(values[-1], dtype=float)
@@ -276,74 +268,15 @@ def measure(name: str, model: str, rounds: int) -> dict[str, Any]:
     return {"median": medians, "samples": samples, **about}
 
 
-def line(python: str, name: str, model: str, asked: argparse.Namespace) -> dict[str, Any]:
-    """The same, by a process of its own."""
-    command = [python, "-W", "ignore", __file__, "--only", name, model, "--rounds", str(asked.rounds)]
-    one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
-    try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=asked.most, env=one_thread)
-    except subprocess.TimeoutExpired:
-        return {"refused": f"over {asked.most:.0f} seconds"}
-    if ran.returncode:
-        return {"refused": (ran.stderr.strip().splitlines() or ["no reason"])[-1]}
-    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return found
-
-
-def main() -> None:
-    """Runs each model of each package in a process of its own."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "pythons", nargs="*", default=[sys.executable], help="interpreters of environments with packages"
-    )
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--most", type=float, default=300, help="seconds for all rounds of a model")
-    parser.add_argument("--models", nargs="*", default=list(MODELS))
-    parser.add_argument("--commit", default="", help="of this package's wheel")
-    parser.add_argument("--save", type=Path)
-    parser.add_argument("--only", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--has", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.has:
-        print(version(PEERS[asked.has][0]) if importlib.util.find_spec(asked.has) else "")
-        return
-    if asked.only:
-        print(json.dumps(measure(*asked.only, asked.rounds)))
-        return
-    began, lines = os.getloadavg(), []
-    for python in asked.pythons:
-        for name in PEERS:
-            of = subprocess.run(
-                [python, __file__, "--has", name], capture_output=True, text=True
-            ).stdout.strip()
-            for model in asked.models if of else []:
-                found = line(python, name, model, asked)
-                lines.append({"package": name, "version": of, "model": f"{model} {MODELS[model]}", **found})
-                times = found.get("median", {}).get("processor_ms")
-                shown = "  ".join(f"{s} {times[s]:.1f}" for s in STAGES) if times else found["refused"]
-                print(f"{name:<8} {model} {MODELS[model]:<36} {shown}", flush=True)
-    if asked.save:
-        if asked.save.exists():
-            measured = {(x["package"], x["model"]) for x in lines}
-            before = json.loads(asked.save.read_text())["lines"]
-            lines = [x for x in before if (x["package"], x["model"]) not in measured] + lines
-        cpu = [
-            x.split(":")[1].strip()
-            for x in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in x
-        ]
-        about = {
-            "machine": {"processor": cpu[0] if cpu else platform.processor(), "processors": os.cpu_count()},
-            "load": {"before": began, "after": os.getloadavg()},
-            "python": platform.python_version(),
-            "threads": 1,
-            "commit": asked.commit,
-            "rounds": asked.rounds,
-        }
-        asked.save.write_text(json.dumps({**about, "lines": lines}, indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    packages.Comparison(
+        script=__file__,
+        doc=__doc__ or "",
+        kind="model",
+        works=MODELS,
+        peers={module: package for module, (package, _) in PEERS.items()},
+        measure=measure,
+        medians=lambda line: line.get("median", {}).get("processor_ms"),
+        rounds=3,
+        most=300,
+    ).run()

@@ -14,25 +14,18 @@ Concrete's integers are from 0 to 7 where the others' numbers are real, and one 
 task is somebody else's computation.
 """
 
-import argparse
-import importlib.util
-import json
 import math
-import os
-import platform
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
+
+import packages
+from packages import STAGES, taken
 
 # Seconds after which a task begins no other round.
 ENOUGH = 5
-STAGES = ("parameters", "keys", "encrypt", "compute", "decrypt")
 TASKS = {
     "1": "product of two encrypted matrices",
     "2": "product with a public matrix",
@@ -327,9 +320,7 @@ def measure(name: str, task: str, rounds: int) -> dict[str, Any]:
         values: list[Any] = []
         for stage in STAGES:
             began = time.perf_counter()
-            # Parameters, keys and the value of the stage before.
-            taken = values[:2] + values[-1:] if len(values) > 2 else values
-            values.append(stages[stage](*taken))
+            values.append(stages[stage](*taken(values)))
             samples[stage].append((time.perf_counter() - began) * 1e3)
         if not np.abs(np.asarray(values[-1], dtype=float) - wanted).max() <= error:
             return {"refused": f"a wrong answer in round {turn}"}
@@ -339,74 +330,15 @@ def measure(name: str, task: str, rounds: int) -> dict[str, Any]:
     }
 
 
-def line(python: str, name: str, task: str, asked: argparse.Namespace) -> dict[str, Any]:
-    """The same, by a process of its own."""
-    command = [python, "-W", "ignore", __file__, "--only", name, task, "--rounds", str(asked.rounds)]
-    one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
-    try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=asked.most, env=one_thread)
-    except subprocess.TimeoutExpired:
-        return {"refused": f"over {asked.most} seconds"}
-    if ran.returncode:
-        return {"refused": (ran.stderr.strip().splitlines() or ["no reason"])[-1]}
-    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return found
-
-
-def main() -> None:
-    """Runs each task of each package in a process of its own."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "pythons", nargs="*", default=[sys.executable], help="interpreters of environments with packages"
-    )
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--most", type=float, default=60, help="seconds for all rounds of a task")
-    parser.add_argument("--tasks", nargs="*", default=list(TASKS))
-    parser.add_argument("--commit", default="", help="of this package's wheel")
-    parser.add_argument("--save", type=Path)
-    parser.add_argument("--only", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--has", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.has:
-        print(version(PEERS[asked.has][0]) if importlib.util.find_spec(asked.has) else "")
-        return
-    if asked.only:
-        print(json.dumps(measure(*asked.only, asked.rounds)))
-        return
-    lines = []
-    for python in asked.pythons:
-        for name in PEERS:
-            of = subprocess.run(
-                [python, __file__, "--has", name], capture_output=True, text=True
-            ).stdout.strip()
-            for task in asked.tasks if of else []:
-                found = line(python, name, task, asked)
-                lines.append({"package": name, "version": of, "task": f"{task} {TASKS[task]}", **found})
-                times = found.get("median_ms")
-                shown = "  ".join(f"{s} {times[s]:.1f}" for s in STAGES) if times else found["refused"]
-                print(f"{name:<8} {task:>2} {TASKS[task]:<42} {shown}", flush=True)
-    if asked.save:
-        if asked.save.exists():
-            # Tasks of other packages, measured before.
-            measured = {(x["package"], x["task"]) for x in lines}
-            before = json.loads(asked.save.read_text())["lines"]
-            lines = [x for x in before if (x["package"], x["task"]) not in measured] + lines
-        cpu = [
-            x.split(":")[1].strip()
-            for x in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in x
-        ]
-        about = {
-            "machine": {"processor": cpu[0] if cpu else platform.processor(), "processors": os.cpu_count()},
-            "python": platform.python_version(),
-            "threads": 1,
-            "commit": asked.commit,
-            "rounds": asked.rounds,
-        }
-        asked.save.write_text(json.dumps({**about, "lines": lines}, indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    packages.Comparison(
+        script=__file__,
+        doc=__doc__ or "",
+        kind="task",
+        works=TASKS,
+        peers={module: package for module, (package, _) in PEERS.items()},
+        measure=measure,
+        medians=lambda line: line.get("median_ms"),
+        rounds=5,
+        most=60,
+    ).run()

@@ -17,7 +17,7 @@ pub struct Options {
     /// Workloads: count, fetch, zn, mnist, transciphering.
     #[arg(long, value_delimiter = ',', default_value = "count,fetch,zn,mnist")]
     workloads: Vec<String>,
-    /// Sizes as the harnesses number them: 0 toy (single), 1 small, 2 medium, 3 large.
+    /// Sizes as the harnesses number them: 0 toy (single), 1 small, 2 medium, and 3 large of zn, mnist and transciphering.
     #[arg(long, value_delimiter = ',', default_value = "1")]
     sizes: Vec<usize>,
     /// Runs of the steps that are repeated.

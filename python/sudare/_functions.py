@@ -407,7 +407,7 @@ def _both(gap: float | None, max_abs: float | None) -> list[tuple[float, float]]
     """Both sides of zero."""
     if gap is None or max_abs is None:
         raise InputError(
-            "say from which size on numbers, or differences, are told from zero, and up to which: gap=0.1, "
+            "give the smallest size of numbers, or differences, that are not zero, and the largest: gap=0.1, "
             "max_abs=1"
         )
     near, far = real(gap, "gap"), real(max_abs, "max_abs")

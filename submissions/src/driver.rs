@@ -149,13 +149,18 @@ impl Drive {
         if status.success() { Ok(()) } else { Err(format!("{step} {arguments:?}: {status}").into()) }
     }
 
-    /// fetch-by-similarity, sizes 0 (toy) to 3 (large, whose rows are made in memory): rows as its generator makes them, each run with a query of its own; all but the
+    /// fetch-by-similarity, sizes 0 (toy) to 2 (medium): rows as its generator makes them, each run with a query of its own; all but the
     /// last near a centre.
     ///
     /// # Errors
     /// A step that fails.
     pub fn fetch(&self, size: usize, count_only: bool) -> Outcome<Measured> {
         let Size { name, rows, d, .. } = Size::new(size)?;
+        if size > 2 {
+            return Err(
+                format!("the driver makes its rows in memory, which {name} has too many for; take 0 to 2").into()
+            );
+        }
         let variant = if count_only { "fetch-by-similarity, count" } else { "fetch-by-similarity, payloads" };
         let mut out = Measured::new(self, variant, name);
         self.empty()?;

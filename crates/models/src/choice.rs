@@ -26,7 +26,7 @@ use sudare_rlwe as rlwe;
 use sudare_rlwe::RlweError;
 use sudare_rlwe::security::{SecretDistribution, Security, max_log_qp};
 use sudare_rlwe::simulated::{Ledger, Simulated};
-use sudare_rlwe::work::{PERMUTED, Prices, Work};
+use sudare_rlwe::work::{Prices, Work};
 
 /// Examples whose labels are looked at with errors added, at most.
 const AGREEMENT: usize = 2048;
@@ -38,6 +38,8 @@ const WIDEST_PRIME: u32 = 60;
 const DIGIT_MARGIN: u32 = 4;
 /// Rings that are tried, as log2 of the degree.
 const RINGS: std::ops::RangeInclusive<u32> = 12..=17;
+/// Two permutations of a limb, in passes.
+const PERMUTED: f64 = 1.5;
 /// A ciphertext for each number is an option where a batch fills a quarter of the slots.
 const EMPTY: usize = 4;
 /// A buffer that was freed is used again for up to half of its length ([`sudare_ring::buffer`]).
@@ -153,8 +155,7 @@ impl<'m> Making<'m> {
             }
         }
         let depth = self.depths().iter().map(|depth| depth + 1).sum::<usize>();
-        // An error that is near enough was found without regard to levels and slots.
-        goal(match nearest.is_finite() && nearest > error {
+        goal(match nearest.is_finite() {
             true => format!(
                 "an error of {error:.1e} is not reached, and {nearest:.1e} is the least that is; ask for that, or for \
                  lower degrees"
@@ -264,10 +265,15 @@ impl<'m> Making<'m> {
         let maps = gains.maps(&self.network, None, 1);
         let counts = std::iter::once(self.network.inputs()).chain(self.network.layers.iter().map(|l| l.bias.len()));
         let layouts: Vec<Layout> = counts.map(Layout::plain).collect();
-        let found = self.scaled(gains, &maps, (&placement, &layouts), 1, nearest)?;
-        let Some((params, errors)) = found.filter(|(params, _)| EMPTY * self.wanted.batch >= params.slots()) else {
+        let mut reached = *nearest;
+        let found = self.scaled(gains, &maps, (&placement, &layouts), 1, &mut reached)?;
+        let empty = |(params, _): &(Params, Errors)| EMPTY * self.wanted.batch < params.slots();
+        if found.as_ref().is_some_and(empty) {
+            // What would be reached with slots that are mostly empty is not offered.
             return Ok(None);
-        };
+        }
+        *nearest = reached;
+        let Some((params, errors)) = found else { return Ok(None) };
         let (images, orders) = (params.slots(), vec![Order::Plain; maps.len()]);
         let known = known(gains, &errors, &self.ranges.layers, errors.nearest());
         let program = self.program((layouts.clone(), known), &placement, (images, true));

@@ -11,8 +11,6 @@ pub const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
 /// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
 /// timed alone: measured.
 const FUSED: f64 = 0.1;
-/// Two permutations of a limb, in passes.
-pub const PERMUTED: f64 = 1.5;
 
 /// Seconds that an amount of work takes on one thread of a machine, in a ring of degree 2^n.
 pub type Prices<'p> = &'p (dyn Fn(&Work, u32) -> f64 + Sync);

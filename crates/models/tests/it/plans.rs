@@ -30,6 +30,16 @@ fn goals_that_make_no_sense() {
     compile(&network, &examples, &Goal { insecure: Some(16), ..goal() }).unwrap();
 }
 
+/// What one image could reach with a ciphertext for each of its numbers, which is for batches, is not named as what is to be had.
+#[test]
+fn layers_wider_than_the_ring_are_refused_for_that() {
+    let mut random = Random(3);
+    let network = mlp(&mut random, &[4, 300, 2], &Function::Power(2));
+    let examples = random.units(4 * 8);
+    let refused = compile(&network, &examples, &Goal { error: 0.1, ..goal() }).unwrap_err().to_string();
+    assert!(refused.contains("no ring of a degree up to 2^9"), "{refused}");
+}
+
 /// A tighter wish takes a higher degree, and a plan shows intervals of two digits alone.
 #[test]
 fn degrees_follow_the_wish() {
