@@ -33,6 +33,9 @@ pub struct Options {
     /// Files of compiled models, as `sudare.compile` saves them, instead of the built-in ones with random weights.
     #[arg(long)]
     file: Vec<PathBuf>,
+    /// Of the built-in cases those whose name has this in it.
+    #[arg(long, default_value = "")]
+    only: String,
     /// Examples that come together, with a file.
     #[arg(long, default_value_t = 1)]
     batch: usize,
@@ -482,6 +485,7 @@ pub fn run(
     if cases.is_empty() {
         cases = built_in(&prices)?;
         cases.extend(forests(&prices)?);
+        cases.retain(|case| case.name.contains(&options.only));
     }
     let mut all = Vec::new();
     for case in &cases {

@@ -6,7 +6,7 @@ use crate::files::{Files, Part, Table};
 use crate::keys::Keys;
 use crate::layout::Payloads;
 use crate::message::{AboutAnswer, Answer, Asked, Query};
-use crate::plan::{CHUNK, FIRST_LEVEL, INDICATOR_LEVEL, Index, QUERY_SCALE, ROW_SCALE, ROWS_LEVEL, SCORES_LEVEL};
+use crate::plan::{CHUNK, CLEAR, FIRST_LEVEL, INDICATOR_LEVEL, Index, QUERY_SCALE, ROW_SCALE, ROWS_LEVEL, SCORES_LEVEL};
 use crate::threshold::{ERROR_AT_ONE, Gap, Steps, Threshold};
 use std::path::Path;
 use sudare_he::circuits::bootstrapping::{Bootstrapper, SeriesProgram};
@@ -740,7 +740,8 @@ impl Server {
                     sum
                 }
             };
-            let noise = out.noise();
+            // What is known of each term alone grows with the number of segments; the plan keeps the error of a digit under this.
+            let noise = out.noise().min(MEET * CLEAR * out.scale());
             out = out.with_bound(bound);
             Ok::<_, SearchError>(out.settled(bound, noise))
         });

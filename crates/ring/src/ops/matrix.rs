@@ -8,7 +8,8 @@ use crate::threads;
 
 /// Words of each polynomial that are worked on together: with some hundred polynomials what a second-level cache holds.
 const TILE: usize = 256;
-/// Rows of a matrix that are multiplied together, over the columns that any of them has.
+/// Rows of a matrix that are multiplied together, over the columns that any of them has. More where the next ones have the same columns:
+/// operands are packed once for all rows of a group.
 const ROWS: usize = 16;
 
 /// A sparse matrix of integers, row by row.
@@ -22,6 +23,7 @@ pub struct IntegerMatrix {
 /// Some rows as a dense matrix.
 #[derive(Clone, Debug)]
 struct Group {
+    rows: usize,
     /// Columns that they have, ascending.
     columns: Vec<u32>,
     /// Row by row.
@@ -43,9 +45,19 @@ impl IntegerMatrix {
             for (row, values) in rows.iter().zip(values.chunks_mut(used.len().max(1))) {
                 row.iter().for_each(|(c, v)| values[used.partition_point(|u| u < c)] = *v);
             }
-            Group { columns: used, values }
+            Group { rows: rows.len(), columns: used, values }
         };
-        Self { columns, rows: rows.len(), groups: rows.chunks(ROWS).map(group).collect() }
+        let mut groups: Vec<Group> = Vec::new();
+        for next in rows.chunks(ROWS).map(group) {
+            match groups.last_mut().filter(|last| last.columns == next.columns) {
+                Some(last) => {
+                    last.rows += next.rows;
+                    last.values.extend(next.values);
+                }
+                None => groups.push(next),
+            }
+        }
+        Self { columns, rows: rows.len(), groups }
     }
 
     /// Number of rows.
@@ -83,17 +95,14 @@ impl IntegerMatrix {
             let made = threads::map(n / tile, |t| {
                 let words = |j: usize| &values[j].limb(l)[t * tile..][..tile];
                 let (mut made, mut some) = (Buffer::dirty(self.rows * tile), Buffer::dirty(self.columns * tile));
-                let mut gathered: &[u32] = &[];
-                for (g, (group, matrix)) in self.groups.iter().zip(&matrices).enumerate() {
-                    let (rows, terms) = ((self.rows - g * ROWS).min(ROWS), group.columns.len());
-                    // Neighbours mostly have the same columns.
-                    if gathered != group.columns {
-                        let to = some.chunks_exact_mut(tile);
-                        to.zip(&group.columns).for_each(|(to, j)| to.copy_from_slice(words(*j as usize)));
-                        gathered = &group.columns;
-                    }
-                    let to = &mut made[g * ROWS * tile..][..rows * tile];
+                let mut rest: &mut [u64] = &mut made;
+                for (group, matrix) in self.groups.iter().zip(&matrices) {
+                    let (rows, terms) = (group.rows, group.columns.len());
+                    let to = some.chunks_exact_mut(tile);
+                    to.zip(&group.columns).for_each(|(to, j)| to.copy_from_slice(words(*j as usize)));
+                    let (to, after) = rest.split_at_mut(rows * tile);
                     limb.gemm(to, tile, matrix, terms, &some, tile, (rows, terms, tile), false);
+                    rest = after;
                 }
                 made
             });
@@ -130,7 +139,8 @@ mod tests {
             .collect();
         let rows: Vec<Vec<(u32, i64)>> = (0..37)
             .map(|i| {
-                let kept = |j: &u32| i != 20 && (i < 5 || (*j + i).is_multiple_of(4));
+                // Two groups with the same columns, and one with fewer.
+                let kept = |j: &u32| i != 20 && (i < 5 || (*j + i).is_multiple_of(4)) && (i < 32 || *j < 10);
                 (0..columns as u32).filter(kept).map(|j| (j, i64::from(i * j) - (1 << 33))).collect()
             })
             .collect();

@@ -26,6 +26,25 @@ fn every_answer_is_that_of_a_plain_search() {
     assert_eq!(world.server.scores(&held, &query, QUIET).unwrap_err(), SearchError::NoScores);
 }
 
+/// What is known of sums does not grow past the modulus with the number of segments.
+#[test]
+fn payloads_of_many_segments() {
+    let mut random = Random(64);
+    let data = Data::new(&mut random, 18 * 2048, D);
+    let world = World::compact(goal(18 * 2048));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t");
+    world.store(&path, &data);
+    let database = world.server.open(&path, MEMORY).unwrap();
+    assert_eq!(database.segments(), (18, 18));
+    let question = data.questions(&mut random).remove(0);
+    let answer = world.server.fetch(&database, &world.query(&question), GAP, QUIET).unwrap();
+    let hits = world.client.hits(&answer).unwrap().remove(0);
+    let found: Vec<(u64, &[u64])> = hits.iter().map(|h| (h.row, h.payload.as_slice())).collect();
+    let of_row = |row: u64| (row, &data.payload[3 * row as usize..][..3]);
+    assert_eq!(found, data.matches(&question, 0.8).into_iter().map(of_row).collect::<Vec<_>>());
+}
+
 /// Errors of sums keep to what the plan says of bias and noise.
 #[test]
 fn planned_errors_hold() {
