@@ -128,6 +128,15 @@ impl PartPermutation {
         assert!(out.len() == self.len && src.len() == self.len, "permutation operands differ from the part");
         self.kernels.permute(&self.blocks, out, src);
     }
+
+    /// Adds them to `acc`: all in `[0, q)` of one modulus.
+    ///
+    /// # Panics
+    /// As [`PartPermutation::apply`].
+    pub(crate) fn apply_add(&self, q: &Modulus, acc: &mut [u64], src: &[u64]) {
+        assert!(acc.len() == self.len && src.len() == self.len, "permutation operands differ from the part");
+        self.kernels.permute_add(&self.blocks, q.value(), acc, src);
+    }
 }
 
 /// The coefficients of `a(X^g)` from those of `a(X)`, in `[0, q)`.

@@ -7,15 +7,17 @@
 
 use crate::ciphertext::Ciphertext;
 use crate::context::Context;
+use crate::counters::Counters;
 use crate::cpu::{Blocks, MapSteps};
 use crate::error::RlweError;
 use crate::ids::KeyId;
-use crate::keys::KeySwitchKey;
+use crate::keys::{GaloisKey, KeySwitchKey};
 use crate::params::Params;
 use crate::scaling::ScalingTables;
 use std::fmt;
 use std::sync::Arc;
 use sudare_ring::automorphism::conjugation_element;
+use sudare_ring::convert::BasisConverter;
 use sudare_ring::ops::{Division, PeriodicPoly};
 use sudare_ring::{Eval, Poly};
 use zeroize::Zeroize;
@@ -112,7 +114,30 @@ pub struct RaiseKeys {
     /// From what each part after the first is a multiple of to the sparse secret, modulo q_0·p.
     pub to_sparse: Vec<KeySwitchKey>,
     /// From the sparse secret to the dense one, modulo Q·p.
-    pub to_dense: KeySwitchKey,
+    pub to_dense: ToDense,
+}
+
+/// From a sparse secret to the dense one, modulo Q·p.
+#[derive(Clone, Debug)]
+pub enum ToDense {
+    /// A key switch.
+    Switch(KeySwitchKey),
+    /// A linear map Σ_i ψ_i(m_i·x)/p: for each i a key of ψ_i with m_i times the sparse secret in it
+    /// ([`KeyGenerator::map_keys`](crate::keys::KeyGenerator::map_keys)).
+    Map(Vec<GaloisKey>),
+}
+
+/// The linear map Σ_i ψ_i(m_i·x)/p with which raising ends where keys hold it (ePrint 2025/1403).
+#[derive(Clone, Debug)]
+pub struct RaiseMap {
+    /// The Galois element of each ψ_i.
+    pub elements: Vec<u64>,
+    /// The level whose primes hold what the map makes of c_0 over the integers.
+    pub low: usize,
+    /// The m_i over the primes of that level and p; none in a simulation.
+    pub rows: Vec<PeriodicPoly>,
+    /// From that level's primes to all of Q; none in a simulation.
+    pub lift: Option<Arc<BasisConverter>>,
 }
 
 /// How a ciphertext modulo q_0 comes to all primes: to a sparse secret modulo q_0·p, and back modulo Q·p.
@@ -126,6 +151,8 @@ pub struct Raise {
     pub top: usize,
     /// Parts after the first: one under the dense secret, two of a product under another one.
     pub entries: usize,
+    /// The map that is applied on the way back.
+    pub map: Option<RaiseMap>,
     /// The keys, `entries` of them to the sparse secret; `None` in a simulation.
     pub keys: Option<Arc<RaiseKeys>>,
 }
@@ -137,6 +164,13 @@ impl Raise {
     /// [`RlweError::Internal`] without any.
     pub fn keys(&self) -> Result<&RaiseKeys, RlweError> {
         self.keys.as_deref().ok_or(RlweError::Internal { what: "a ciphertext is raised without keys" })
+    }
+
+    /// What one application does.
+    pub fn counters(&self) -> Counters {
+        // One switch back, or a product with a key for each term of the map.
+        let back = self.map.as_ref().map_or(1, |map| map.elements.len()) as u64;
+        Counters { add: back - 1, key_switches: self.entries as u64 + back, ..Counters::default() }
     }
 }
 

@@ -72,6 +72,14 @@ impl<'a> Primes<'a> {
         self.divisions(1, level) + self.decomposition(level) + self.product(level)
     }
 
+    /// The way from q_0 to all primes with a map of some terms, whose keys are multiplied by c_1 as one digit. What the map makes of
+    /// c_0 is over the primes of the level `low` and p, and goes from there to all of Q.
+    pub fn raised_by_map(&self, level: usize, terms: usize, low: usize) -> Counts {
+        let few = low + 1 + self.p.len();
+        let first = passes(few, 1) + passes(few, 1) + passes(level + 1, 1);
+        passes(level + 1 + self.p.len(), 1) + first + self.product(level) * terms + self.divisions(2, level)
+    }
+
     /// The way from q_0 to all primes. Both parts are lifted, c_1 to p as well; as one digit it needs no decomposition.
     pub fn raised(&self, level: usize) -> Counts {
         let lifts = passes(level + 1 + self.p.len(), 1) + passes(level + 1, 1);

@@ -17,7 +17,7 @@ pub struct Counters {
     pub mult: u64,
     /// Relinearisations.
     pub relin: u64,
-    /// Key switches: rotations, relinearisations, and from one secret to another.
+    /// Key switches: rotations, relinearisations, from one secret to another, and products with the keys of a map.
     pub key_switches: u64,
 }
 

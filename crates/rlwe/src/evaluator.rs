@@ -608,7 +608,8 @@ impl<B: Backend> Evaluator<B> {
         Ok(out)
     }
 
-    /// A ciphertext modulo q_0 at a higher level, by way of a sparse secret: a key switch for each part after the first, and one back.
+    /// A ciphertext modulo q_0 at a higher level, by way of a sparse secret: a key switch for each part after the first, and one back,
+    /// or a linear map that keys hold.
     ///
     /// # Errors
     /// As [`Evaluator::check`]; [`RlweError::Degree`] for another number of parts; [`RlweError::NoSuchLevel`] above level 0.
@@ -623,7 +624,7 @@ impl<B: Backend> Evaluator<B> {
             return Err(RlweError::NoSuchLevel { operation, wanted: 0, highest: a.level() });
         }
         let out = self.backend.raise(a, by)?;
-        self.record(Counters { key_switches: 1 + by.entries as u64, ..NONE } * a.count());
+        self.record(by.counters() * a.count());
         Ok(out)
     }
 

@@ -32,6 +32,17 @@ impl ParamsHash {
         Self(*hasher.finalize().as_bytes())
     }
 
+    /// The name of a set of which these words say more.
+    #[must_use]
+    pub fn with(self, words: &[u64]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("sudare parameters in detail v1");
+        hasher.update(&self.0);
+        words.iter().for_each(|word| {
+            hasher.update(&word.to_le_bytes());
+        });
+        Self(*hasher.finalize().as_bytes())
+    }
+
     /// The root of the key that `seed` stands for in this set and scheme: one seed gives keys and
     /// names that have nothing in common in any two of them.
     #[must_use]

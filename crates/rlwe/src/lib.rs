@@ -66,7 +66,9 @@ pub mod switching;
 pub mod wire;
 pub mod work;
 
-pub use backend::{Backend, Combination, Divisor, MapEnd, Over, Quotient, Raise, RaiseKeys, ScaledProduct, Shaped};
+pub use backend::{
+    Backend, Combination, Divisor, MapEnd, Over, Quotient, Raise, RaiseKeys, RaiseMap, ScaledProduct, Shaped, ToDense,
+};
 pub use ciphertext::Ciphertext;
 pub use context::Context;
 pub use counters::Counters;

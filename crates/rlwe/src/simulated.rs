@@ -541,13 +541,28 @@ impl Backend for Simulated {
 
     fn raise(&self, a: &Alike, by: &Raise) -> Result<Alike, RlweError> {
         let (gate, open, top) = (by.gate.literal(), by.open.literal(), by.top);
+        let terms = by.map.as_ref().map_or(1, |map| map.elements.len());
         let work = |_: &ParamsLiteral| {
             let lifted = Work::transforms_at(open, top, 2.0) + Work::passes_at(open, top, 4.0);
-            let back = Work::inner_product(open, top) + Work::mod_down(open, top) * 2.0;
-            Work::key_switch(gate, 0) * by.entries as f64 + lifted + back
+            let back = Work::inner_product(open, top) * terms as f64 + Work::mod_down(open, top) * 2.0;
+            // A product and a permutation of c_0 for each term, and two permutations of what a key makes of c_1.
+            let mapped = by.map.iter().map(|map| {
+                let few = Work::transforms_at(open, map.low, 2.0) + Work::passes_at(open, map.low, 2.0 * terms as f64);
+                few + Work::passes_at(open, top, 2.0 * terms as f64)
+            });
+            mapped.fold(Work::key_switch(gate, 0) * by.entries as f64 + lifted + back, |sum, more| sum + more)
         };
-        let switches = || (0..by.entries).map(|_| Primes::of(gate).switch(0)).sum::<Counts>();
-        self.note(a, work, |_| switches() + Primes::of(open).raised(top));
+        let counts = || {
+            let switches = (0..by.entries).map(|_| Primes::of(gate).switch(0)).sum::<Counts>();
+            let open = Primes::of(open);
+            switches + by.map.as_ref().map_or_else(|| open.raised(top), |map| open.raised_by_map(top, terms, map.low))
+        };
+        if by.map.is_some() {
+            // c_1 and what the map makes of c_0, on their way.
+            let over = ((top + 2) * 8 * self.params().degree()) as u64;
+            self.passes_through((3 * over).saturating_mul(a.width as u64));
+        }
+        self.note(a, work, |_| counts());
         Ok(a.at(top, 2))
     }
 

@@ -92,11 +92,21 @@ impl Poly<Eval> {
 /// # Panics
 /// If the polynomial is over other primes than the converter's.
 pub fn lifted(converter: &BasisConverter, c: &Poly<Eval>) -> Poly<Eval> {
-    let _crossing = Crossing::begin();
-    assert_eq!(c.basis(), converter.from(), "a polynomial over other primes");
-    let mut out = Poly::<Coeff>::dirty(converter.to());
-    converter.convert(c.to_coeff().words(), out.words_mut());
-    out.into_eval()
+    c.to_coeff().lifted_by(converter)
+}
+
+impl Poly<Coeff> {
+    /// As [`lifted`], from coefficients.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn lifted_by(&self, converter: &BasisConverter) -> Poly<Eval> {
+        let _crossing = Crossing::begin();
+        assert_eq!(self.basis(), converter.from(), "a polynomial over other primes");
+        let mut out = Self::dirty(converter.to());
+        converter.convert(self.words(), out.words_mut());
+        out.into_eval()
+    }
 }
 
 /// ⌊R·x/Q⌉ of polynomials over Q, over R and over some primes of Q.

@@ -305,7 +305,7 @@ impl RnsGadget {
 
     /// Ends some products, all by one division, from `product(i, first, out)`: the limbs from `first` on of product
     /// `i`, as many as `out` has rows, each asked for once. `sources` is how many primes a limb comes from.
-    fn divided(
+    pub(super) fn divided(
         &self,
         ends: &[Ending<'_>],
         sources: usize,
@@ -438,7 +438,7 @@ impl RnsGadget {
 }
 
 /// The result of a batch of one.
-fn only(pairs: Vec<Pair>) -> Pair {
+pub(super) fn only(pairs: Vec<Pair>) -> Pair {
     let mut pairs = pairs.into_iter();
     let Some(pair) = pairs.next() else { unreachable!("a batch has as many results as operands") };
     pair

@@ -4,10 +4,10 @@
 //! such part from one part. So a baby's product, its automorphism and the sums that it is in follow one another while
 //! it is in the nearest caches, and no baby is ever whole in memory.
 
-use super::gadget::limbs_of;
+use super::gadget::{limbs_of, only};
 use super::periodic::{RowTerm, weighted_sums};
-use super::{Crossing, Digits, Image, Pair, PeriodicPoly, PolyPairs, RnsGadget};
-use crate::automorphism::PartPermutation;
+use super::{Crossing, Digits, Division, Ending, Image, Pair, PeriodicPoly, PolyPairs, RnsGadget};
+use crate::automorphism::{EvalPermutation, PartPermutation};
 use crate::buffer::Buffer;
 use crate::count::{self, What};
 use crate::poly::{Eval, Poly};
@@ -46,6 +46,31 @@ impl<'a> Turn<'a> {
 /// How many parts a row has.
 fn parts(n: usize) -> usize {
     (n / PART).max(1)
+}
+
+/// Σ_i ψ_i(p_i·c), for p_i over the primes of c.
+///
+/// # Panics
+/// For a p_i over fewer primes.
+pub fn images_of_products(c: &Poly<Eval>, terms: &[(&PeriodicPoly, &EvalPermutation)]) -> Poly<Eval> {
+    let _crossing = Crossing::begin();
+    let (basis, n) = (c.basis(), c.degree());
+    let (count, width) = (parts(n), n / parts(n));
+    assert!(terms.iter().all(|(p, _)| p.limbs() >= basis.len()), "polynomials over fewer primes");
+    let turns: Vec<Vec<PartPermutation>> = terms.iter().map(|(_, permutation)| permutation.parts(count)).collect();
+    let mut out = Poly::<Eval>::zero(basis);
+    threads::for_each_chunk(out.words_mut(), width, |job, out| {
+        let (t, part) = (job / count, job % count);
+        let mut scratch = Buffer::dirty(2 * width);
+        let (scratch, product) = scratch.split_at_mut(width);
+        for ((p, _), parts) in terms.iter().zip(&turns) {
+            let at = parts[part].from * width;
+            let row = p.part(t, at, scratch);
+            basis.limb(t).mul(product, &c.limb(t)[at..at + width], row);
+            parts[part].apply_add(basis.limb(t).modulus(), out, product);
+        }
+    });
+    out
 }
 
 /// One limb of a root: P·c_0 where it is not zero, the digits.
@@ -133,6 +158,38 @@ impl RnsGadget {
         });
         let [pair] = out;
         pair
+    }
+
+    /// ⌊Σ_i ψ_i(⟨d, ek_i⟩)/D⌉ for digits d over Q·P and any pairs ek_i: all images are divided together, and none is whole in
+    /// memory.
+    ///
+    /// # Panics
+    /// As [`RnsGadget::products_divided`].
+    pub fn images_divided(&self, digits: &Digits, images: &[Image<'_>], division: &Division) -> Pair {
+        let _crossing = Crossing::begin();
+        // The division counts one.
+        count::add(What::InnerProducts, images.len().saturating_sub(1));
+        let (n, turns) = (self.qp().degree(), images.iter().map(Turn::of).collect::<Vec<_>>());
+        let width = n / parts(n);
+        only(self.divided(&[Ending { division, plus: None, image: None }], 1, |_, first, [xs, ys]| {
+            let mut products = Buffer::dirty(2 * width);
+            let (u, v) = products.split_at_mut(width);
+            for ((t, xs), ys) in (first..).zip(xs.chunks_exact_mut(n)).zip(ys.chunks_exact_mut(n)) {
+                let (limb, digits) = (self.qp().limb(t), digits.limb(t));
+                for (part, (x, y)) in xs.chunks_exact_mut(width).zip(ys.chunks_exact_mut(width)).enumerate() {
+                    x.fill(0);
+                    y.fill(0);
+                    for Turn { pairs, parts } in &turns {
+                        let at = parts[part].from * width..(parts[part].from + 1) * width;
+                        let digits: Vec<&[u64]> = digits.iter().map(|digit| &digit[at.clone()]).collect();
+                        let pairs = self.pairs(pairs, t).from(at.start);
+                        limb.dot_part_packed([&mut *u, &mut *v], &digits, pairs, None);
+                        parts[part].apply_add(limb.modulus(), x, u);
+                        parts[part].apply_add(limb.modulus(), y, v);
+                    }
+                }
+            }
+        }))
     }
 
     /// Limb `t` of a root.

@@ -50,7 +50,7 @@ pub use combine::Combination;
 pub use convert::{Rescaling, lifted};
 pub use divide::Division;
 pub use gadget::{Digits, Ending, Pair, RnsGadget};
-pub use linear::{Root, Term};
+pub use linear::{Root, Term, images_of_products};
 pub use matrix::IntegerMatrix;
 pub use mixed_radix::Composition;
 pub use narrow::NarrowPairs;

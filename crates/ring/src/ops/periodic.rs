@@ -94,7 +94,7 @@ impl PeriodicPoly {
     }
 
     /// Words `start` … of row `t`, put together in `scratch` unless they stand there already.
-    fn part<'a>(&'a self, t: usize, start: usize, scratch: &'a mut [u64]) -> &'a [u64] {
+    pub(super) fn part<'a>(&'a self, t: usize, start: usize, scratch: &'a mut [u64]) -> &'a [u64] {
         let (block, values) = match &self.0 {
             Rows::Full(poly) => return &poly.limb(t)[start..start + scratch.len()],
             Rows::Blocks { degree, words, values } => (degree / words, &values[t * words..(t + 1) * words]),

@@ -1,17 +1,29 @@
 //! Steps of larger circuits: sums of a polynomial, and raising a ciphertext.
 
 use super::Cpu;
-use crate::backend::{Combination, Divisor, Raise, RaiseKeys};
+use crate::backend::{Combination, Divisor, Raise, RaiseKeys, RaiseMap, ToDense};
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
+use crate::keys::GaloisKey;
+use crate::params::Params;
 use crate::switching::mod_down;
-use sudare_ring::ops::{self, Digits, Ending, Pair, PeriodicPoly};
+use sudare_ring::ops::{self, Digits, Ending, Image, Pair, PeriodicPoly, images_of_products};
 use sudare_ring::{Eval, Poly};
 
 /// Both parts of a ciphertext.
 fn pair(a: &Ciphertext) -> Result<&Pair, RlweError> {
     let found = a.parts().len();
     a.parts().first_chunk().ok_or(RlweError::Degree { operation: "a circuit", expected: 2, found })
+}
+
+/// ⌊Σ_i ψ_i(m_i·c_0)/p⌉ over all primes, for c_0 modulo q_0, taken as integers.
+fn mapped_first(c0: &Poly<Eval>, open: &Params, map: &RaiseMap, keys: &[GaloisKey]) -> Result<Poly<Eval>, RlweError> {
+    let tables = open.tables(map.low);
+    let lift = map.lift.as_ref().ok_or(RlweError::Internal { what: "a map of raising without its tables" })?;
+    let terms: Vec<_> = map.rows.iter().zip(keys.iter().map(GaloisKey::permutation)).collect();
+    let sum = images_of_products(&c0.lifted(tables.gadget.qp()), &terms);
+    let [quotient] = tables.by_p()?.apply([sum.into_coeff()]);
+    Ok(quotient.lifted_by(lift))
 }
 
 impl Cpu {
@@ -61,6 +73,9 @@ impl Cpu {
     /// so the ciphertext is switched to it modulo q_0·p, both parts are lifted, and c_1, whose coefficients are
     /// at most q_0/2, is switched back as one digit with one special prime.
     /// Each part after the first has a key of its own to the sparse secret; all of them share one division by p.
+    ///
+    /// Where keys hold a map, c_1 is multiplied by all of them in place of one key to the dense secret, and what the map
+    /// makes of c_0 is computed over the integers, modulo few primes. So one division by p ends the map, and no level goes.
     pub(super) fn raised(a: &Ciphertext, by: &Raise) -> Result<Ciphertext, RlweError> {
         let (Raise { gate, open, top, .. }, RaiseKeys { to_sparse, to_dense }) = (by, by.keys()?);
         let found = a.parts().len();
@@ -79,8 +94,18 @@ impl Cpu {
         let [mut c0, c1] = mod_down(gate, 0, switched);
         c0.add_assign(first);
         let digit = Digits::of(vec![c1.lifted(open.qp_at(*top))]);
-        let [mut d0, d1] = mod_down(open, *top, open.tables(*top).gadget.product(&digit, to_dense.pairs()));
-        d0.add_assign(&c0.lifted(open.q_at(*top)));
+        let gadget = &open.tables(*top).gadget;
+        let ([mut d0, d1], first) = match (to_dense, &by.map) {
+            (ToDense::Switch(key), None) => {
+                (mod_down(open, *top, gadget.product(&digit, key.pairs())), c0.lifted(open.q_at(*top)))
+            }
+            (ToDense::Map(keys), Some(map)) if keys.len() == map.rows.len() => {
+                let images: Vec<Image<'_>> = keys.iter().map(GaloisKey::image).collect();
+                (gadget.images_divided(&digit, &images, open.tables(*top).by_p()?), mapped_first(&c0, open, map, keys)?)
+            }
+            _ => return Err(RlweError::Internal { what: "a ciphertext is raised with keys of another kind" }),
+        };
+        d0.add_assign(&first);
         Ok(a.with_parts(vec![d0, d1], *top))
     }
 }

@@ -132,6 +132,41 @@ impl<'a> KeyGenerator<'a> {
         self.switch_key(&from, &self.secret.extended(level), level, &self.entropy.object(PUBLISHED_KEY)?)
     }
 
+    /// Keys of a linear map Σ_i ψ_i(m_i·x) of what another secret of the same ring, given by its coefficients, decrypts: for each
+    /// Galois element the pair (−a·s' + e + m_i·`from`, a) modulo Q·P of a level, with the s' that ψ_i takes to s. The m_i are
+    /// public, over these primes. A product with c_1 is under s after the automorphism, and P times what it stands for where m_i
+    /// is P times what is meant.
+    ///
+    /// # Errors
+    /// As [`KeyGenerator::galois_key`], those of `multiple`; [`RlweError::Parameters`] unless the level has one digit.
+    pub fn map_keys<E: From<RlweError> + Send>(
+        &self,
+        coefficients: &[i64],
+        level: usize,
+        elements: &[u64],
+        multiple: impl Fn(usize) -> Result<Poly<Eval>, E> + Sync + Send,
+    ) -> Result<Vec<GaloisKey>, E> {
+        self.check_level(level)?;
+        let (params, n) = (self.params(), self.params().degree());
+        let basis = params.qp_at(level);
+        if params.p().is_empty() || params.digits_at(level) != 1 {
+            return Err(E::from(RlweError::Parameters { reason: "the keys of a map have one digit".into() }));
+        }
+        let from = Zeroizing::new(Poly::<Coeff>::from_signed(basis, coefficients).into_eval());
+        let s = self.secret.extended(level);
+        let batch = self.entropy.batch(PUBLISHED_KEY, elements.len()).map_err(RlweError::from)?;
+        let key = |i: usize| -> Result<GaloisKey, E> {
+            let (seeds, inverse) = (batch.seeds(i), inverse_element(elements[i], n));
+            let target = Zeroizing::new(s.permuted(&EvalPermutation::new(n, inverse).map_err(RlweError::from)?));
+            let a = mask(basis, &seeds.masks, 0);
+            let mut b = zero(&a, &target, &error(&mut seeds.errors.stream(0), basis));
+            b.mul_add(&multiple(i)?, &from);
+            let key = KeySwitchKey::pack(params, level, Some(seeds.masks), &[b], &[a]);
+            Ok(GaloisKey::from_parts(elements[i], key)?)
+        };
+        threads::map_alone(elements.len(), key).into_iter().collect()
+    }
+
     /// The key of the automorphism X → X^`element`, for ciphertexts up to `level`.
     ///
     /// # Errors

@@ -36,6 +36,11 @@ impl KeyRecord {
         Self::of(Self::SWITCH, key)
     }
 
+    /// The record of an automorphism's key.
+    pub fn of_galois(key: &GaloisKey) -> Self {
+        Self::of(key.element(), key.key())
+    }
+
     fn of(element: u64, key: &KeySwitchKey) -> Self {
         Self { element, level: key.level(), seed: key.seed().copied() }
     }
@@ -172,7 +177,7 @@ impl KeyRecord {
     /// Every key with its record, in the order in which they travel.
     pub fn all(keys: &EvalKeys) -> impl Iterator<Item = (Self, &KeySwitchKey)> {
         let relin = keys.relin_key().into_iter().map(|key| (Self::of_switch(key), key));
-        relin.chain(keys.galois_keys().map(|g| (Self::of(g.element(), g.key()), g.key())))
+        relin.chain(keys.galois_keys().map(|g| (Self::of_galois(g), g.key())))
     }
 }
 

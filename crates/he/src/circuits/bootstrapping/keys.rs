@@ -4,7 +4,11 @@ use super::params::BootstrapParams;
 use crate::error::{HeError, parameters};
 use std::sync::Arc;
 use sudare_rlwe::keys::{EvalKeys, GaloisKey, KeyGenerator, KeySource, KeySwitchKey, SecretKey};
-use sudare_rlwe::{KeyId, RaiseKeys, interleaved_secrets};
+use sudare_rlwe::wire::KeyRecord;
+use sudare_rlwe::{KeyId, RaiseKeys, ToDense, interleaved_secrets};
+
+/// A key to the sparse secret or back, with its record and parameters.
+type Gate<'a> = (KeyRecord, &'a KeySwitchKey, &'a sudare_rlwe::Params);
 
 /// Everything that a server bootstraps with; nothing secret.
 #[derive(Clone, Debug)]
@@ -12,7 +16,8 @@ pub struct BootstrapKeys {
     pub(super) params: BootstrapParams,
     /// Relinearisation and rotations, over the set's parameters.
     pub(super) keys: EvalKeys,
-    /// From the dense secret to the sparse one, modulo q_0·p, and from that to the dense one, modulo Q·p.
+    /// From the dense secret to the sparse one, modulo q_0·p, and from that to the dense one, modulo Q·p: one key, or those of a stage
+    /// of CtS.
     pub(super) gates: Arc<RaiseKeys>,
 }
 
@@ -71,7 +76,10 @@ impl BootstrapKeys {
         let to_sparse = from.iter().map(|from| generator.key_from(from, 0)).collect::<Result<_, _>>()?;
         let copy = zeroize::Zeroizing::new(secret.coefficients().to_vec());
         let dense = SecretKey::from_coefficients(params.open(), secret.id(), copy)?;
-        let to_dense = KeyGenerator::new(&dense)?.key_from(sparse.coefficients(), levels.top)?;
+        let to_dense = match params.layout().keyed() {
+            Some(stage) => ToDense::Map(stage.keys(params, &dense, sparse)?),
+            None => ToDense::Switch(KeyGenerator::new(&dense)?.key_from(sparse.coefficients(), levels.top)?),
+        };
         Ok(Self { params: params.clone(), keys, gates: Arc::new(RaiseKeys { to_sparse, to_dense }) })
     }
 
@@ -92,14 +100,19 @@ impl BootstrapKeys {
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        self.keys.bytes() + self.gates().map(|(key, _)| key.bytes()).sum::<usize>()
+        self.keys.bytes() + self.gates().iter().map(|(_, key, _)| key.bytes()).sum::<usize>()
     }
 
-    /// The keys to the sparse secret and back, each with its parameters.
-    pub(super) fn gates(&self) -> impl Iterator<Item = (&KeySwitchKey, &sudare_rlwe::Params)> {
+    /// The keys to the sparse secret and back, each with its record and parameters.
+    pub(super) fn gates(&self) -> Vec<Gate<'_>> {
         let RaiseKeys { to_sparse, to_dense } = &*self.gates;
-        let to_sparse = to_sparse.iter().map(|key| (key, self.params.gate()));
-        to_sparse.chain([(to_dense, self.params.open())])
+        let (gate, open) = (self.params.gate(), self.params.open());
+        let mut out: Vec<Gate<'_>> = to_sparse.iter().map(|key| (KeyRecord::of_switch(key), key, gate)).collect();
+        match to_dense {
+            ToDense::Switch(key) => out.push((KeyRecord::of_switch(key), key, open)),
+            ToDense::Map(keys) => out.extend(keys.iter().map(|key| (KeyRecord::of_galois(key), key.key(), open))),
+        }
+        out
     }
 
     /// The keys of StC, which are not sent: digit 0 of those of CtS, divided by the special primes that

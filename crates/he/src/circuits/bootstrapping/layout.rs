@@ -1,5 +1,6 @@
 //! How a bootstrapping set lays its chain out: levels, scales and steps, before any prime is chosen.
 
+use super::keyed::too_few;
 use super::noise::integer_variance;
 use super::set::{BootstrapLiteral, ReductionLiteral};
 use crate::circuits::dft::{Direction, Stage, Transform};
@@ -71,7 +72,11 @@ impl Layout {
         let levels = levels(literal, chain.q().len() - 1, reduction.depth())?;
         let low = low(&chain, levels.input + 1)?;
         let gate_prime = f64::from(literal.gate_bits).exp2();
-        Ok(Self { literal: literal.clone(), chain, low, gate_prime, levels, reduction, stc, cts })
+        let out = Self { literal: literal.clone(), chain, low, gate_prime, levels, reduction, stc, cts };
+        match out.keyed().map(|stage| stage.low()) {
+            Some(None) => Err(too_few()),
+            _ => Ok(out),
+        }
     }
 
     /// N.
@@ -207,16 +212,21 @@ impl Layout {
         self.stc.stages().iter().enumerate().map(at)
     }
 
-    /// The same for CtS.
-    pub fn cts_stages(&self) -> impl Iterator<Item = (&Stage, usize, f64, f64)> {
+    /// The factor of each stage of CtS, and what it multiplies scales by.
+    pub fn cts_shares(&self) -> (f64, f64) {
         let count = 1.0 / self.cts.stages().len() as f64;
         let factor = (1.0 / (2.0 * self.reduction.span() * self.repeats() as f64)).powf(count);
-        let share = (self.start_scale() / self.q0()).powf(count);
+        (factor, (self.start_scale() / self.q0()).powf(count))
+    }
+
+    /// The same for CtS, but for a stage in keys.
+    pub fn cts_stages(&self) -> impl Iterator<Item = (&Stage, usize, f64, f64)> {
+        let (factor, share) = self.cts_shares();
         let at = move |(i, stage)| {
             let level = self.levels.top - i;
             (stage, level, factor, self.chain.q()[level] * share)
         };
-        self.cts.stages().iter().enumerate().map(at)
+        self.cts.stages().iter().skip(usize::from(self.literal.keyed)).enumerate().map(at)
     }
 
     /// StC's maps without values.
@@ -227,7 +237,7 @@ impl Layout {
         self.stc_stages().map(plan).collect()
     }
 
-    /// CtS's maps without values.
+    /// CtS's maps without values, but for a stage in keys.
     pub fn cts_plans(&self) -> Vec<MapPlan> {
         let plan = |(stage, _, factor, scale): (&Stage, usize, f64, f64)| {
             stage.plan(self.degree(), factor, self.literal.hoisted, scale)
@@ -301,6 +311,13 @@ fn check(literal: &BootstrapLiteral) -> Result<(), HeError> {
         }
         _ => {}
     }
+    if literal.keyed && (literal.log_slots + 1 != literal.params.log_n || literal.cts.len() < 2) {
+        return fail(
+            "the first stage of CtS can be in keys where all slots are in use and there is a second stage; take \
+             keyed: false"
+                .into(),
+        );
+    }
     if !(2..=256).contains(&literal.weight) || literal.weight % 2 == 1 {
         return fail(format!(
             "the weight {} of the ephemeral secret is not possible; take an even one from 2 to 256",
@@ -340,11 +357,12 @@ fn reduction(literal: &BootstrapLiteral) -> Result<Reduction, HeError> {
 fn levels(literal: &BootstrapLiteral, top: usize, depth: usize) -> Result<Levels, HeError> {
     let input = literal.stc.len();
     let mask = usize::from(literal.log_slots + 1 < literal.params.log_n);
-    let used = literal.cts.len() + depth + mask;
+    let stages = literal.cts.len().saturating_sub(usize::from(literal.keyed));
+    let used = stages + depth + mask;
     // Tables may end where the next ones begin.
     let least = input + usize::from(matches!(literal.reduction, ReductionLiteral::Sines { .. }));
     match top.checked_sub(used).filter(|output| *output >= least) {
-        Some(output) => Ok(Levels { input, output, reduced: output + mask, start: top - literal.cts.len(), top }),
+        Some(output) => Ok(Levels { input, output, reduced: output + mask, start: top - stages, top }),
         None => Err(parameters(format!(
             "bootstrapping uses {used} levels above and {input} below the user's, and the set has {top} in all; add \
              primes"

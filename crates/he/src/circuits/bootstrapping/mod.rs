@@ -8,6 +8,7 @@
 //! | slots to coefficients (StC), on the last primes | [`super::dft`] | ePrint 2018/1043, 2018/1073 |
 //! | to a sparse secret modulo q_0·p, to all primes, and back to the dense one | [`sudare_rlwe::Raise`] | Bossuat–Troncoso-Pastoriza–Hubaux, ePrint 2022/024 |
 //! | coefficients to slots (CtS) | [`super::dft`] | |
+//! | its first stage on the way back to the dense secret, in keys | `keyed` | ePrint 2025/1403 |
 //! | reduction modulo q_0 of real and imaginary parts | [`super::mod1`] | ePrint 2021/572 |
 //! | or tables of integers modulo t | `tables`, [`super::mod1`] | ePrint 2024/1623 |
 //! | of half a bootstrap, in place of the first and the last steps: packing, and a series | `half`, [`super::mod1`] | ePrint 2020/1335 |
@@ -26,6 +27,7 @@ struct Guide;
 
 mod errors;
 mod half;
+mod keyed;
 mod keys;
 mod layout;
 mod noise;

@@ -108,7 +108,9 @@ pub(super) fn raise_variance(layout: &Layout) -> f64 {
     // One digit of q_0, all ways.
     let switching = n * ERROR_VARIANCE * ROUNDING_VARIANCE * (layout.q0() / layout.gate_prime).powi(2);
     let sparse = ROUNDING_VARIANCE * (1.0 + f64::from(layout.literal.weight));
-    (1.0 + layout.literal.entries() as f64) * switching + sparse + layout.chain.division(2).variance()
+    // The way back of a stage in keys is that stage's.
+    let back = if layout.literal.keyed { 0.0 } else { switching + layout.chain.division(2).variance() };
+    layout.literal.entries() as f64 * switching + sparse + back
 }
 
 /// Variance of the error that CtS adds to one of the reduction's inputs, a real number, in integer units.
@@ -119,6 +121,12 @@ pub(super) fn cts_variance(layout: &Layout, maps: &[MapPlan]) -> f64 {
     let spread = layout.spread();
     let (mut scale, mut energy) = (layout.q0(), n * spread * layout.repeats() as f64);
     let mut error = trace_variance(layout);
+    if let Some(stage) = layout.keyed() {
+        let plan = stage.plan();
+        error = stage.variance(&plan, scale, energy);
+        scale *= plan.scale() / layout.gate_prime;
+        energy *= plan.energy();
+    }
     for ((_, level, ..), map) in layout.cts_stages().zip(maps) {
         let q = chain.q()[level];
         let before = map.variance(chain, level, scale, energy, error / (scale * scale));

@@ -3,7 +3,7 @@
 use super::layout::{DRIFT, Layout};
 use super::noise::PredictedNoise;
 use super::refresh::Kind;
-use super::set::BootstrapLiteral;
+use super::set::{BootstrapLiteral, ReductionLiteral};
 use super::simulated::Figures;
 use crate::circuits::dft::Transform;
 use crate::circuits::mod1::Reduction;
@@ -55,13 +55,15 @@ impl BootstrapLiteral {
         // What does not fit together is refused before anything large is built.
         Layout::new(self, planned(self))?;
         let params = self.params.build()?;
-        let layout = Layout::new(self, params.sketch().clone())?;
+        let mut layout = Layout::new(self, params.sketch().clone())?;
         let (q, p) = (params.q(), params.p());
         let limbs = layout.levels.input + 1;
         let dense = self.params.secret;
         let low = params.derived(q.prefix(limbs), p.prefix(layout.low.p().len()), limbs, dense)?;
         let taken: Vec<u64> = q.primes().chain(p.primes()).collect();
         let gate_basis = RnsBasis::new(params.degree(), &ntt_primes(params.degree(), self.gate_bits, 1, &taken)?)?;
+        // Diagonals in keys are scaled by the prime itself.
+        layout.gate_prime = gate_basis.primes().map(|p| p as f64).product();
         let sparse = SecretDistribution::FixedWeight { weight: self.weight };
         let gate = params.rlwe().derived(q.prefix(1), gate_basis.clone(), 1, sparse)?;
         let open = params.rlwe().derived(q.clone(), gate_basis, q.len(), dense)?;
@@ -129,7 +131,19 @@ impl BootstrapParams {
     /// The name of the set, the sparse key's primes included: that of its keys on the wire.
     pub fn hash(&self) -> ParamsHash {
         let sets = [self.0.params.rlwe(), &self.0.gate, &self.0.open];
-        ParamsHash::of_all(&sets.map(rlwe::Params::hash))
+        let primes = ParamsHash::of_all(&sets.map(rlwe::Params::hash));
+        // Keys that hold a stage depend on its diagonals.
+        let literal = self.literal();
+        if !literal.keyed {
+            return primes;
+        }
+        let reduction = match literal.reduction {
+            ReductionLiteral::Sines { log_radius, .. } => [0, log_radius.to_bits()],
+            ReductionLiteral::Tables { modulus } => [1, modulus as u64],
+        };
+        let shape = [u64::from(literal.weight), literal.stc.len() as u64, literal.cts.len() as u64];
+        let layers = literal.stc.iter().chain(&literal.cts).map(|layers| u64::from(*layers));
+        primes.with(&shape.into_iter().chain(reduction).chain(layers).collect::<Vec<_>>())
     }
 
     pub(crate) fn low(&self) -> &Params {
@@ -230,7 +244,12 @@ impl BootstrapParams {
         let keys: usize = levels.map(|level| KeySwitchKey::bytes_at(literal, level)).sum();
         let to_sparse = self.literal().entries() * KeySwitchKey::bytes_at(self.gate().literal(), 0);
         let to_dense = KeySwitchKey::bytes_at(self.open().literal(), self.layout().levels.top);
-        Ok((keys + to_sparse + to_dense) as u64)
+        Ok((keys + to_sparse + self.keys_back() * to_dense) as u64)
+    }
+
+    /// Keys from the sparse secret to the dense one: one, or one for each diagonal of a stage in keys.
+    fn keys_back(&self) -> usize {
+        self.layout().keyed().map_or(1, |stage| stage.elements().len())
     }
 
     /// Bytes of the keys as they travel, seeds in place of masks, but for headers.
@@ -243,10 +262,10 @@ impl BootstrapParams {
         let levels = figures.galois.values().copied().chain(figures.relin);
         let keys: u64 = levels.map(|level| digits(self.params().rlwe(), level)).sum();
         let to_sparse = self.literal().entries() as u64 * digits(self.gate(), 0);
-        Ok(keys + to_sparse + digits(self.open(), self.layout().levels.top))
+        Ok(keys + to_sparse + self.keys_back() as u64 * digits(self.open(), self.layout().levels.top))
     }
 
-    /// Bytes of the diagonals of both transforms, before there are any.
+    /// Bytes of the diagonals of both transforms, before there are any; those of a stage in keys as a server has them.
     ///
     /// # Errors
     /// None for a set that was built.

@@ -39,7 +39,8 @@ type Operand<'a, B> = (&'a CiphertextOf<B>, &'a Case<<B as Backend>::Row>);
 pub enum Step {
     /// Slots to coefficients.
     SlotsToCoefficients,
-    /// To the sparse secret, to all primes, and back; the trace of sparse slots.
+    /// To the sparse secret, to all primes, and back, with the first stage of the next step where keys hold it; the trace of
+    /// sparse slots.
     Raise,
     /// Coefficients to slots.
     CoefficientsToSlots,
@@ -144,7 +145,8 @@ impl Bootstrapper {
 
     /// Bytes of the transforms' diagonals.
     pub fn map_bytes(&self) -> usize {
-        self.stc.iter().chain(&self.cts).map(LinearMap::bytes).sum()
+        let keyed = self.raise.map.iter().flat_map(|map| &map.rows).map(PeriodicPoly::bytes).sum::<usize>();
+        keyed + self.stc.iter().chain(&self.cts).map(LinearMap::bytes).sum::<usize>()
     }
 }
 
@@ -174,6 +176,7 @@ impl<B: Backend> Bootstrapper<B> {
                 open: params.open().clone(),
                 top: layout.levels.top,
                 entries: params.literal().entries(),
+                map: layout.keyed().map(|stage| stage.map(params, keys.is_some())).transpose()?,
                 keys: keys.as_ref().map(|keys| keys.gates.clone()),
             },
             stc: maps(layout, layout.stc_stages(), &low)?,
@@ -240,7 +243,7 @@ impl<B: Backend> Bootstrapper<B> {
         self.one(ciphertext, Kind::Real)
     }
 
-    /// Refreshes several ciphertexts together: each key and diagonal is read once for all.
+    /// Refreshes several ciphertexts together: each key and diagonal is read once for all, but for those of raising.
     ///
     /// # Errors
     /// `RlweError::Parameters` for a set of tables;
@@ -382,7 +385,7 @@ impl<B: Backend> Bootstrapper<B> {
         self.stc.iter().try_fold(inputs, |all, map| map.apply(&self.low, &ended(&all)))
     }
 
-    /// A ciphertext modulo q_0 at the highest level; of sparse slots the trace to their ring.
+    /// A ciphertext modulo q_0 at the highest level, and what a stage in keys makes of it; of sparse slots the trace to their ring.
     pub(super) fn raised(&self, c: &B::Ciphertext) -> Result<B::Ciphertext, HeError> {
         let own = self.low.inner.under(c, self.params.params())?;
         let mut raised = self.evaluator.inner.raise(&own, &self.raise)?;

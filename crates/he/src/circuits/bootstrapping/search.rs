@@ -68,7 +68,7 @@ impl BootstrapLiteral {
         let shapes = [Self::a(), Self::a12(), Self::b(), Self::c()];
         let mut all = Vec::new();
         for shape in &shapes {
-            let switches = shape.operations(Kind::Complex)?.iter().map(|c| c.key_switches).sum();
+            let switches = switches(shape)?;
             all.extend(candidates(shape, goal).into_iter().map(|literal| (price(&literal, switches), literal)));
         }
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -115,9 +115,9 @@ fn sized(shape: &BootstrapLiteral, levels: usize, shift: i32, digits: usize) -> 
     if gate < q_bits[0] {
         return None;
     }
-    // A few bits more than the digit keep the noise of key switching under that of rounding.
-    let special = digit + room.min(MARGIN);
-    let count = special.div_ceil(FAST_BITS - 1);
+    // A few bits more than the digit keep the noise of key switching under that of rounding; they are worth no further prime.
+    let count = (digit + room.min(1)).div_ceil(FAST_BITS - 1);
+    let special = (digit + room.min(MARGIN)).min(count * (FAST_BITS - 1));
     let p_bits = (0..count).map(|i| special / count + u32::from(i < special % count)).collect();
     let rlwe = RlweLiteral { q_bits, p_bits, digit_limbs, ..own.clone() };
     let params = ParamsLiteral { rlwe, log_scale };
@@ -149,15 +149,23 @@ fn refusal<'a>(
     }
 }
 
-/// What so many key switches cost, in butterflies: their transforms, and the reading of a key as half a transform for
-/// each of its polynomials.
-fn price(literal: &BootstrapLiteral, switches: u64) -> f64 {
+/// Key switches of a complex refresh of a shape, and products with the keys of a stage.
+fn switches(shape: &BootstrapLiteral) -> Result<[u64; 2], HeError> {
+    let all: u64 = shape.operations(Kind::Complex)?.iter().map(|c| c.key_switches).sum();
+    let keyed = if shape.keyed { 1 << shape.cts[0] } else { 0 };
+    Ok([all - keyed, keyed])
+}
+
+/// What so many key switches and products with a stage's keys cost, in butterflies: their transforms, and the reading of a key as
+/// half a transform for each of its polynomials. The keys of a stage are of one digit and one special prime.
+fn price(literal: &BootstrapLiteral, [switches, keyed]: [u64; 2]) -> f64 {
     let rlwe = &literal.params.rlwe;
     let (limbs, special) = (rlwe.q_bits.len(), rlwe.p_bits.len());
     let digits = limbs.div_ceil(rlwe.digit_limbs);
     let polynomials = limbs + (digits + 2) * (limbs + special);
     let butterflies = (u64::from(rlwe.log_n) << rlwe.log_n) as f64 / 2.0;
-    switches as f64 * butterflies * (polynomials + digits * (limbs + special)) as f64
+    let each = (polynomials + digits * (limbs + special)) as f64;
+    butterflies * (switches as f64 * each + (keyed * (limbs as u64 + 1)) as f64)
 }
 
 #[cfg(test)]
@@ -173,10 +181,7 @@ mod tests {
     /// What is found keeps its goal, and is no dearer than the named set that does.
     #[test]
     fn goals_are_reached() {
-        let price = |literal: &BootstrapLiteral| {
-            let operations = literal.operations(Kind::Complex).unwrap();
-            price(literal, operations.iter().map(|c| c.key_switches).sum())
-        };
+        let price = |literal: &BootstrapLiteral| price(literal, switches(literal).unwrap());
         let within = BootstrapGoal { memory: Some(3 << 30), ..goal(4, 16.1) };
         let cases = [(within, Some(BootstrapSet::C)), (goal(15, 20.0), None), (goal(9, 26.3), Some(BootstrapSet::A))];
         for (goal, set) in cases.into_iter().take(sized_by(2, 3)) {

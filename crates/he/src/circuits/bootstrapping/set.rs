@@ -75,7 +75,7 @@ pub enum ReductionLiteral {
 ///
 /// From the bottom, `params.q_bits` holds q_0; a prime for each stage of StC, the last stage's first; the
 /// user's; for sparse slots one for the mask; those of the modular reduction; one for each stage of CtS,
-/// the first stage's last.
+/// the first stage's last, which a stage in keys does not have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BootstrapLiteral {
     /// The ring and all primes; `log_scale` is the user's scale Δ.
@@ -98,6 +98,9 @@ pub struct BootstrapLiteral {
     pub gate_bits: u32,
     /// Babies of one decomposition in the transforms: `hoisted` + 1 keys a stage.
     pub hoisted: usize,
+    /// Whether the first stage of CtS has its diagonals in the keys that lead back from the ephemeral secret: one key for each, and no
+    /// prime (ePrint 2025/1403). It takes all slots.
+    pub keyed: bool,
 }
 
 /// A chain's parts: (count, bits) from the bottom.
@@ -116,9 +119,9 @@ impl BootstrapLiteral {
     /// A: N = 2^16, 2^15 complex slots, 9 levels at Δ = 2^43, 26.4 bits (error of complex values of size up to
     /// one, root of the mean square).
     pub fn a() -> Self {
-        let q = [(1, 47), (1, 36), (1, 33), (1, 32), (9, 43), (4, 48), (6, 50), (1, 42), (1, 45), (1, 47)];
+        let q = [(1, 47), (1, 36), (1, 33), (1, 32), (9, 43), (4, 48), (6, 50), (1, 42), (1, 45)];
         Self {
-            params: ternary(16, &q, &[(13, 45)], 14, 43),
+            params: ternary(16, &q, &[(12, 49)], 13, 43),
             log_slots: 15,
             stc: vec![5, 5, 5],
             cts: vec![5, 5, 5],
@@ -128,27 +131,28 @@ impl BootstrapLiteral {
             weight: 28,
             gate_bits: 49,
             hoisted: 4,
+            keyed: true,
         }
     }
 
     /// A with 12 levels: key switching in three digits, so more time and keys.
     pub fn a12() -> Self {
-        let q = [(1, 47), (1, 36), (1, 33), (1, 32), (12, 43), (4, 48), (6, 50), (1, 43), (1, 45), (1, 46)];
+        let q = [(1, 47), (1, 36), (1, 33), (1, 32), (12, 43), (4, 48), (6, 50), (1, 43), (1, 45)];
         Self { params: ternary(16, &q, &[(8, 45), (2, 46)], 10, 43), ..Self::a() }
     }
 
     /// B, fast: N = 2^16, 5 levels at Δ = 2^40, 20.5 bits.
     pub fn b() -> Self {
-        let q = [(1, 46), (1, 32), (1, 29), (1, 28), (5, 40), (3, 43), (1, 45), (5, 46), (1, 39), (1, 41), (1, 43)];
+        let q = [(1, 46), (1, 32), (1, 29), (1, 28), (5, 40), (3, 43), (1, 45), (5, 46), (1, 39), (1, 41)];
         let reduction = ReductionLiteral::Sines { terms: 2, log_radius: 5.75 };
-        Self { params: ternary(16, &q, &[(18, 48)], 21, 40), reduction, ..Self::a() }
+        Self { params: ternary(16, &q, &[(17, 49)], 20, 40), reduction, ..Self::a() }
     }
 
     /// C: N = 2^15, 2^14 complex slots, 4 levels at Δ = 2^33, 16.1 bits.
     pub fn c() -> Self {
-        let q = [(1, 41), (1, 28), (1, 26), (1, 25), (4, 33), (3, 37), (1, 38), (5, 40), (1, 34), (1, 36), (1, 37)];
+        let q = [(1, 41), (1, 28), (1, 26), (1, 25), (4, 33), (3, 37), (1, 38), (5, 40), (1, 34), (1, 36)];
         Self {
-            params: ternary(15, &q, &[(4, 40)], 4, 33),
+            params: ternary(15, &q, &[(4, 49)], 5, 33),
             log_slots: 14,
             stc: vec![5, 5, 4],
             cts: vec![4, 5, 5],
@@ -167,6 +171,7 @@ impl BootstrapLiteral {
             log_slots: 10,
             stc: vec![5, 5],
             cts: vec![5, 5],
+            keyed: false,
             ..Self::c()
         }
     }
@@ -185,6 +190,7 @@ impl BootstrapLiteral {
             weight: 30,
             gate_bits: 28,
             hoisted: 4,
+            keyed: false,
         }
     }
 

@@ -87,7 +87,7 @@ impl BootstrapParams {
             galois,
             low: down.galois.into_keys().collect(),
             relin: up.relin,
-            diagonals: prepared - mask,
+            diagonals: prepared - mask + layout.keyed().map_or(0, |stage| stage.bytes()),
             working: up.peak,
             cost,
         };

@@ -19,11 +19,12 @@ use num_complex::Complex64;
 use std::sync::OnceLock;
 use sudare_ring::{Coeff, Poly};
 use sudare_rlwe::keys::SecretKey;
-use sudare_rlwe::{self as rlwe};
+use sudare_rlwe::{self as rlwe, ToDense};
 use sudare_testkit::{Random, sized};
 
 struct World {
     secret: SecretKey,
+    sparse: SecretKey,
     bootstrapper: Bootstrapper,
 }
 
@@ -31,8 +32,9 @@ impl World {
     fn new(literal: &BootstrapLiteral) -> Self {
         let params = literal.build().unwrap();
         let secret = SecretKey::generate(params.params()).unwrap();
-        let keys = BootstrapKeys::generate(&secret, &params).unwrap();
-        Self { secret, bootstrapper: Bootstrapper::new(keys, None).unwrap() }
+        let sparse = SecretKey::generate(params.gate()).unwrap();
+        let keys = BootstrapKeys::with_sparse(&secret, &sparse, &params).unwrap();
+        Self { secret, sparse, bootstrapper: Bootstrapper::new(keys, None).unwrap() }
     }
 
     fn params(&self) -> &Params {
@@ -71,6 +73,20 @@ impl World {
     /// A ciphertext of level 0 at the highest one.
     fn raise(&self, c: &Ciphertext) -> rlwe::Ciphertext {
         self.bootstrapper.evaluator.inner.raise(c.inner(), &self.bootstrapper.raise).unwrap()
+    }
+
+    /// The coefficients that CtS takes of a ciphertext of level 0: under the sparse secret where keys hold its first stage.
+    fn lifted(&self, c: &Ciphertext) -> Vec<f64> {
+        let gates = &self.bootstrapper.keys().unwrap().gates;
+        if matches!(gates.to_dense, ToDense::Switch(_)) {
+            return centred(&self.open(&self.raise(c)));
+        }
+        let [c0, c1] = gates.to_sparse[0].switched([&c.inner().parts()[0], &c.inner().parts()[1]]);
+        let basis = self.params().rlwe().q_at(1);
+        let s = Poly::<Coeff>::from_signed(basis, self.sparse.coefficients()).into_eval();
+        let mut t = c0.lifted(basis);
+        t.mul_add(&c1.lifted(basis), &s);
+        centred(&t.into_coeff())
     }
 }
 
@@ -190,16 +206,21 @@ fn slots_to_coefficients_alone() {
     ratio.require("StC");
 }
 
+/// With keys that hold the first stage of CtS, and without.
 #[test]
 fn raising_alone_and_the_integers_that_it_adds() {
+    [worlds(), table_worlds()].into_iter().for_each(raising_alone);
+}
+
+fn raising_alone(worlds: &[World]) {
     let (mut ratio, mut integers) = (Ratio::default(), Ratio::default());
-    for (i, w) in worlds().iter().enumerate() {
+    for (i, w) in worlds.iter().enumerate() {
         let p = w.bootstrapper.params();
         for trial in 0..2 {
             let x = values(i as u64 * 31 + trial, w.params().slots());
             let c = w.encrypt(&x, 0, p.layout().radius() * p.layout().q0() / 64.0);
             let message = centred(&w.open(c.inner()));
-            let raised = centred(&w.open(&w.raise(&c)));
+            let raised = w.lifted(&c);
             let multiples: Vec<f64> =
                 raised.iter().zip(&message).map(|(t, m)| ((t - m) / p.layout().q0()).round()).collect();
             let errors = raised.iter().zip(&message).zip(&multiples).map(|((t, m), k)| t - m - k * p.layout().q0());
@@ -213,14 +234,43 @@ fn raising_alone_and_the_integers_that_it_adds() {
     integers.require("multiples of q_0");
 }
 
+/// The stage that keys hold, from the phase under the sparse secret to that under the dense one.
+#[test]
+fn a_stage_in_keys_alone() {
+    let mut ratio = Ratio::default();
+    for (i, w) in worlds().iter().enumerate() {
+        let layout = w.bootstrapper.layout();
+        let (stage, plan) = (layout.keyed().unwrap(), layout.keyed().unwrap().plan());
+        let (factor, share) = layout.cts_shares();
+        assert!((plan.scale() / layout.gate_prime / share - 1.0).abs() < 1e-12);
+        for trial in 0..2 {
+            let c = lowest(w, i as u64 * 5 + trial);
+            let raised = w.raise(&c);
+            assert_eq!(raised.level(), layout.levels.top);
+            let wanted = layout.cts.stages()[0].apply(&to_slots(w.params(), &w.lifted(&c)));
+            let found = w.slots(&raised, 1.0);
+            let errors = found.iter().zip(&wanted).map(|(f, w)| (f - w * factor * share).norm());
+            let energy = layout.chain.degree() * layout.spread();
+            ratio.add(mean_square(errors), stage.variance(&plan, layout.q0(), energy));
+        }
+    }
+    ratio.require("a stage in keys");
+}
+
+/// With keys that hold the first stage, and without.
 #[test]
 fn coefficients_to_slots_alone() {
+    [worlds(), table_worlds()].into_iter().for_each(coefficients_to_slots);
+}
+
+fn coefficients_to_slots(worlds: &[World]) {
     let (mut ratio, mut imaginary) = (Ratio::default(), Ratio::default());
-    for (i, w) in worlds().iter().enumerate() {
+    for (i, w) in worlds.iter().enumerate() {
         let (b, p) = (&w.bootstrapper, w.bootstrapper.params());
         for trial in 0..2 {
-            let raised = raised(w, i as u64 * 7 + trial);
-            let coefficients: Vec<f64> = centred(&w.open(&raised)).iter().map(|t| t / p.layout().q0()).collect();
+            let c = lowest(w, i as u64 * 7 + trial);
+            let raised = w.raise(&c);
+            let coefficients: Vec<f64> = w.lifted(&c).iter().map(|t| t / p.layout().q0()).collect();
             let [_, cts] = p.transforms();
             let slots = transformed(cts, to_slots(w.params(), &coefficients));
             let starts = b.to_slots(vec![raised], &[Kind::Complex]).unwrap();
@@ -240,11 +290,14 @@ fn coefficients_to_slots_alone() {
     imaginary.require("CtS, imaginary parts");
 }
 
+/// A ciphertext of level 0.
+fn lowest(w: &World, seed: u64) -> Ciphertext {
+    let layout = w.bootstrapper.layout();
+    w.encrypt(&values(seed, w.params().slots()), 0, layout.radius() * layout.q0() / 64.0)
+}
+
 fn raised(w: &World, seed: u64) -> rlwe::Ciphertext {
-    let p = w.bootstrapper.params();
-    let x = values(seed, w.params().slots());
-    let c = w.encrypt(&x, 0, p.layout().radius() * p.layout().q0() / 64.0);
-    w.raise(&c)
+    w.raise(&lowest(w, seed))
 }
 
 #[test]

@@ -173,6 +173,12 @@ impl Stage {
         MapPlan::chained(degree, &self.times(factor), self.unit, self.steps(hoisted), scale).0
     }
 
+    /// The map as a sum of rotated products, Σ_i ψ_i(d_i·x): without its values, and its diagonals, each turned back by its rotation.
+    pub(crate) fn apart(&self, degree: usize, factor: f64, scale: f64) -> (MapPlan, Vec<Vec<Complex64>>) {
+        let (plan, turned) = MapPlan::flat(degree, &self.times(factor), self.unit, 1, scale);
+        (plan, turned.into_iter().flatten().collect())
+    }
+
     fn times(&self, factor: f64) -> Diagonals<Complex64> {
         self.diagonals.iter().map(|(t, d)| (*t, d.iter().map(|x| x * factor).collect())).collect()
     }

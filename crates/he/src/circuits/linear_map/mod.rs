@@ -438,6 +438,11 @@ impl MapPlan {
         MapSteps { roots, giants, chained: self.chained }
     }
 
+    /// Number of its diagonals.
+    pub fn diagonals(&self) -> usize {
+        self.giants.iter().map(|g| g.diagonals.len()).sum()
+    }
+
     /// The rounds of one application.
     pub fn operations(&self) -> MapOperations {
         let [babies, root_turns, giant_turns, diagonals] = self.steps().counts();

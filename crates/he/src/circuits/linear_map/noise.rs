@@ -41,6 +41,14 @@ impl MapPlan {
         self.all_diagonals().map(term).sum::<f64>() + self.late_turns() as f64 * turn
     }
 
+    /// Variance of a slot's error before the last division, E|e|² in integer units, of the map as it is without any key switch: for
+    /// an input at `scale` whose slots have mean square `message` and an error of variance `input`, both in units of the message.
+    pub fn own_variance(&self, scale: f64, message: f64, input: f64) -> f64 {
+        let term =
+            |d: &Diagonal| (input * d.mean_square * self.scale * self.scale + message * d.rounding) * scale * scale;
+        self.all_diagonals().map(term).sum()
+    }
+
     /// Variance of a slot's error before the last division, E|e|² in integer units, for an input at `level`
     /// and `scale` whose slots have mean square `message` and an error of variance `input`, both in units of
     /// the message.
@@ -52,10 +60,11 @@ impl MapPlan {
         let babies = self.babies();
         let term = |d: &Diagonal| {
             let (root, rotated) = babies[d.baby];
-            let before = input * scale * scale + root as f64 * turn + if rotated { switching } else { 0.0 };
-            before * d.mean_square * self.scale * self.scale + message * scale * scale * d.rounding
+            let before = root as f64 * turn + if rotated { switching } else { 0.0 };
+            before * d.mean_square * self.scale * self.scale
         };
-        self.all_diagonals().map(term).sum::<f64>() + self.late_turns() as f64 * turn
+        let switched = self.all_diagonals().map(term).sum::<f64>() + self.late_turns() as f64 * turn;
+        switched + self.own_variance(scale, message, input)
     }
 }
 

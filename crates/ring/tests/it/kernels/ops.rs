@@ -5,7 +5,7 @@ use num_bigint::{BigInt, BigUint};
 use std::slice::from_ref;
 use sudare_ring::automorphism::EvalPermutation;
 use sudare_ring::convert::BasisConverter;
-use sudare_ring::ops::{self, Division, Ending, Image, PolyPairs, RnsGadget, Root, mask};
+use sudare_ring::ops::{self, Digits, Division, Ending, Image, PeriodicPoly, PolyPairs, RnsGadget, Root, mask};
 use sudare_ring::prime::ntt_primes;
 use sudare_ring::random::Seed;
 use sudare_ring::{Coeff, Eval, Poly, RnsBasis, Threads};
@@ -78,6 +78,43 @@ fn fused_products_are_their_parts() {
         assert_same(&gadget.switch(&c2, Some([&c0, &c1]), &key), &wanted);
         assert_divided(&gadget, [&c0, &c1, &c2], [&other, &key], &p);
     }
+}
+
+/// Images that are divided together, and images of products, against their parts: rows of several parts, one thread and several.
+#[test]
+fn sums_of_images_are_their_parts() {
+    let n = 8192;
+    let primes = |bits, count| RnsBasis::new(n, &ntt_primes(n, bits, count, &[]).unwrap()).unwrap();
+    let (q, p) = (primes(45, 3), primes(49, 1));
+    let gadget = RnsGadget::new(&q, &p, q.len()).unwrap();
+    let division = Division::new(&q, &p).unwrap();
+    let pairs = |i: u64| PolyPairs::new(&[random(gadget.qp(), 10 + i)], &[random(gadget.qp(), 20 + i)]);
+    let keys: Vec<PolyPairs> = (0..4).map(pairs).collect();
+    let permutations = [1, 5, 2 * n as u64 - 1, 4099].map(|element| EvalPermutation::new(n, element).unwrap());
+    let images: Vec<Image<'_>> =
+        keys.iter().zip(&permutations).map(|(pairs, permutation)| Image { pairs, permutation }).collect();
+    let digits = Digits::of(vec![random(gadget.qp(), 1)]);
+    let mut wanted = [Poly::zero(gadget.qp()), Poly::zero(gadget.qp())];
+    for image in &images {
+        let product = gadget.product(&digits, image.pairs);
+        wanted.iter_mut().zip(&product).for_each(|(sum, x)| sum.add_assign(&x.permuted(image.permutation)));
+    }
+    let wanted = division.apply(wanted);
+    assert_same(&gadget.images_divided(&digits, &images, &division), &wanted);
+    assert_same(&Threads::new(3).run(|| gadget.images_divided(&digits, &images, &division)), &wanted);
+
+    let c = random(&q, 2);
+    let rows = [2, 64, 1024, n].map(|words| {
+        let coefficients: Vec<f64> = (0..words).map(|j| (j as f64).sin() * 1e12).collect();
+        PeriodicPoly::rounded(gadget.qp(), &coefficients)
+    });
+    let terms: Vec<_> = rows.iter().zip(&permutations).collect();
+    let mut wanted = Poly::zero(&q);
+    for (row, permutation) in &terms {
+        wanted.add_assign(&c.mul(&row.to_poly(&q)).permuted(permutation));
+    }
+    let found = [ops::images_of_products(&c, &terms), Threads::new(3).run(|| ops::images_of_products(&c, &terms))];
+    assert_same(&found, &[wanted.clone(), wanted]);
 }
 
 /// Images of a root with c_0 over Q and over Q·P, alone and added to a sum, against product, sum and permutation; one
