@@ -74,6 +74,8 @@ pub(crate) struct Source<'a> {
 
 impl Source<'_> {
     /// The values from `first` on: what a transform asks for where it begins to work on them, in the nearest cache.
+    // Said to be rare, so that a transform without a source keeps its constants in registers.
+    #[cold]
     pub(crate) fn fill(&self, first: usize, out: &mut [u64]) {
         let at = first..first + out.len();
         match self.values {
