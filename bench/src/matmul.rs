@@ -9,7 +9,7 @@ use crate::timing::{Budget, Timing, Unit, measure};
 use std::time::Instant;
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
-use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Evaluator, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{Ciphertext, Decrypted, Decryptor, Encryptor, Evaluator, ParamsLiteral, Plaintext};
 use sudare_methods::products::candidates;
 use sudare_methods::{Method, Product, ProductSpec, Requirements};
 use sudare_plan::CostModel;
@@ -215,13 +215,13 @@ impl World<'_> {
         Ok(self.threads.run(|| self.product.multiply(&self.server, left, right))?)
     }
 
-    fn decrypt(&self, output: &[Ciphertext]) -> Outcome<Vec<Plaintext>> {
+    fn decrypt(&self, output: &[Ciphertext]) -> Outcome<Vec<Decrypted>> {
         let decryptor = Decryptor::new(&self.secret);
         let all = self.threads.run(|| threads::map(output.len(), |i| decryptor.decrypt(&output[i])));
         Ok(all.into_iter().collect::<Result<_, _>>()?)
     }
 
-    fn decode(&self, plain: &[Plaintext]) -> Outcome<Vec<Matrix>> {
+    fn decode(&self, plain: &[Decrypted]) -> Outcome<Vec<Matrix>> {
         Ok(self.threads.run(|| self.product.decode(plain))?)
     }
 }

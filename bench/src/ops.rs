@@ -6,7 +6,7 @@ use crate::timing::{Budget, Unit, measure};
 use crate::{Outcome, hoisting};
 use num_complex::Complex64;
 use sudare_he::ckks::{
-    Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext,
+    Ciphertext, Decodable, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Params, ParamsLiteral, Plaintext,
 };
 use sudare_ring::Threads;
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
@@ -178,7 +178,11 @@ impl Answer {
         })
     }
 
-    fn plain(world: &World<'_>, plaintext: &Plaintext, wanted: impl Fn(usize) -> f64) -> Outcome<Self> {
+    fn plain<P: Decodable>(
+        world: &World<'_>,
+        plaintext: &Plaintext<P>,
+        wanted: impl Fn(usize) -> f64,
+    ) -> Outcome<Self> {
         let error = largest(&world.encoder.decode(plaintext)?, wanted);
         Ok(Self { error, bound: plaintext.error_bound(), ct_bytes: None, key_bytes: None })
     }

@@ -36,7 +36,7 @@ impl<'a, S: Scheme> Decryptor<'a, S> {
 
     /// t·Σ c_i·s^i modulo q_0 … q_level.
     fn open(&self, ciphertext: &Ciphertext<S>, level: usize) -> Result<Zeroizing<Poly<Coeff>>, ExactError> {
-        let mut poly = self.inner.phase(ciphertext.inner(), level)?.into_coeff();
+        let mut poly = self.inner.phase_coefficients(ciphertext.inner(), level)?;
         poly.mul_scalars(self.params.t_mod_q(level));
         Ok(Zeroizing::new(poly))
     }

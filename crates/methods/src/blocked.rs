@@ -8,7 +8,7 @@ use crate::error::MatrixError;
 use crate::product::Product;
 use sudare_expr::Matrix;
 use sudare_expr::Operand;
-use sudare_he::ckks::{Ciphertext, Evaluator, Plaintext};
+use sudare_he::ckks::{Ciphertext, Decrypted, Evaluator, Plaintext};
 use zeroize::Zeroizing;
 
 /// A product by blocks of one ciphertext.
@@ -35,7 +35,7 @@ pub trait Blocked: Product {
     ///
     /// # Errors
     /// [`MatrixError::He`].
-    fn decode_block(&self, operand: Operand, block: &Plaintext) -> Result<Zeroizing<Vec<f64>>, MatrixError>;
+    fn decode_block(&self, operand: Operand, block: &Decrypted) -> Result<Zeroizing<Vec<f64>>, MatrixError>;
 
     /// A block in the form in which it is multiplied.
     ///

@@ -5,7 +5,7 @@ use crate::error::MatrixError;
 use crate::sizing::sent_bytes;
 use serde::{Deserialize, Serialize};
 use sudare_expr::{Matrix, Operand, Shape};
-use sudare_he::ckks::{Ciphertext, EncodeAt, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{Ciphertext, Decrypted, EncodeAt, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_rlwe::Counters;
 use sudare_rlwe::security::Security;
 use sudare_rlwe::work::Work;
@@ -161,7 +161,7 @@ pub trait Product: Send + Sync {
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError>;
+    fn decode(&self, output: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError>;
 
     /// [`ProductPlan::name`].
     fn name(&self) -> &'static str {

@@ -16,7 +16,8 @@ use sudare_he::HeError;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet, Bootstrapper};
 use sudare_he::ckks::spread;
 use sudare_he::ckks::{
-    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Expected, Params, ParamsLiteral, Plaintext,
+    Batch, Ciphertext, CiphertextOf, Decrypted, EncodeAt, Encoder, Evaluator, Expected, Params, ParamsLiteral,
+    Plaintext,
 };
 use sudare_methods::MatrixError;
 use sudare_methods::circuit::{self, Graph, Prepared, evaluate, multiplies, padding};
@@ -599,7 +600,7 @@ impl CkksEngine for Circuit {
         Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, goal: &Goal, node: usize, values: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         let layout = &self.figures.graph.layouts[node];
         check_count("result plaintexts", values.len(), layout.ciphertexts() * goal.batch)?;
         values.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.figures.params, tiles)).collect()

@@ -12,7 +12,7 @@ use sudare_expr::Operand;
 use sudare_expr::product::{Addend, EndedProduct, Prepared};
 use sudare_expr::{Expr, Matrix, Operation};
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, CiphertextOf, EncodeAt, Evaluator, Expected, Params, Plaintext};
+use sudare_he::ckks::{Ciphertext, CiphertextOf, Decrypted, EncodeAt, Evaluator, Expected, Params, Plaintext};
 use sudare_methods::MatrixError;
 use sudare_methods::portable;
 use sudare_methods::product::{Figures, KeyDemand, Product, ProductPlan};
@@ -354,7 +354,7 @@ impl CkksEngine for ProductEngine {
         }
     }
 
-    fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, goal: &Goal, node: usize, values: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         match self.planned.ends(node) {
             Some(ends) => {
                 let nodes = goal.expression.nodes();

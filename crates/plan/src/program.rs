@@ -8,7 +8,7 @@ use super::statistics::{TableEngine, TableSpec};
 use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
 use sudare_he::circuits::bootstrapping::{BootstrapLiteral, Bootstrapper};
-use sudare_he::ckks::{self, Ciphertext, CiphertextOf, Evaluator, Expected, Plaintext};
+use sudare_he::ckks::{self, Ciphertext, CiphertextOf, Decrypted, Evaluator, Expected, Plaintext};
 use sudare_methods::MatrixError;
 use sudare_methods::circuit::Prepared;
 use sudare_methods::exact::{ArraysPlan, ArraysSpec, ExactEngine, ExactPlan, ExactSpec, IntegerEngine};
@@ -192,7 +192,7 @@ pub trait CkksEngine: Send + Sync {
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError>;
+    fn decode(&self, goal: &Goal, node: usize, values: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError>;
 
     /// The set that it refreshes by, if it does.
     fn bootstrap(&self) -> Option<&BootstrapLiteral> {

@@ -7,7 +7,7 @@ use super::program::{CkksEngine, NodeSize, ProgramFigures};
 use serde::{Deserialize, Serialize};
 use sudare_expr::{InputSpec, Matrix};
 use sudare_he::HeError;
-use sudare_he::ckks::{self, Ciphertext, Encoder, Evaluator, Expected, Params, Plaintext};
+use sudare_he::ckks::{self, Ciphertext, Decrypted, Encoder, Evaluator, Expected, Params, Plaintext};
 use sudare_methods::MatrixError;
 use sudare_methods::claims::{check_params, check_scale};
 use sudare_methods::product::KeyDemand;
@@ -147,7 +147,7 @@ impl CkksEngine for TableEngine {
         Ok(self.statistics.encode(|i, j| table.get(i, j) / self.table.columns[j])?)
     }
 
-    fn decode(&self, goal: &Goal, node: usize, values: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, goal: &Goal, node: usize, values: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         if node != goal.expression.output() {
             return Err(MatrixError::NotPlanned {
                 operation: "decryption of the table",

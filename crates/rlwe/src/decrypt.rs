@@ -3,8 +3,8 @@
 use crate::ciphertext::Ciphertext;
 use crate::error::RlweError;
 use crate::keys::SecretKey;
-use sudare_ring::ops::phase;
-use sudare_ring::{Eval, Poly};
+use sudare_ring::ops::{phase, phase_coefficients};
+use sudare_ring::{Coeff, Eval, Poly};
 
 /// Computes phases for the owner of the secret key.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +38,25 @@ impl<'a> Decryptor<'a> {
     /// # Errors
     /// As [`Decryptor::check`], and [`RlweError::NoSuchLevel`].
     pub fn phase(&self, ciphertext: &Ciphertext, level: usize) -> Result<Poly<Eval>, RlweError> {
+        self.check_level(ciphertext, level)?;
+        Ok(phase(ciphertext.parts(), self.secret.s(), level + 1))
+    }
+
+    /// [`Decryptor::phase`] in coefficient form, which messages are read from: in one pass.
+    ///
+    /// # Errors
+    /// As [`Decryptor::phase`].
+    pub fn phase_coefficients(&self, ciphertext: &Ciphertext, level: usize) -> Result<Poly<Coeff>, RlweError> {
+        self.check_level(ciphertext, level)?;
+        Ok(phase_coefficients(ciphertext.parts(), self.secret.s(), level + 1))
+    }
+
+    fn check_level(&self, ciphertext: &Ciphertext, level: usize) -> Result<(), RlweError> {
         self.check(ciphertext)?;
         if level > ciphertext.level() {
             let highest = ciphertext.level();
             return Err(RlweError::NoSuchLevel { operation: "decryption", wanted: level, highest });
         }
-        Ok(phase(ciphertext.parts(), self.secret.s(), level + 1))
+        Ok(())
     }
 }

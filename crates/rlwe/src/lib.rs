@@ -32,7 +32,7 @@
 //! let x = Encryptor::with_secret_key(&secret)?.encrypt(Message::Coefficients(message))?;
 //! let y = Evaluator::new(keys).automorphism(&x, params.conjugation_element(), 0)?;
 //!
-//! let phase = Decryptor::new(&secret).phase(&y, 0)?.into_coeff();
+//! let phase = Decryptor::new(&secret).phase_coefficients(&y, 0)?;
 //! let last = phase.centered()[params.degree() - 1];
 //! assert!((last + (1 << 40)).abs() < 1 << 20);
 //! # Ok(())

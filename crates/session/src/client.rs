@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use sudare_exact::refresh::RefreshKeys;
 use sudare_expr::{ExprError, InputSpec, Matrix};
 use sudare_he::circuits::bootstrapping::BootstrapKeys;
-use sudare_he::ckks::{Ciphertext, Decryptor, Encryptor, Plaintext};
+use sudare_he::ckks::{Ciphertext, Decrypted, Decryptor, Encryptor};
 use sudare_methods::MatrixError;
 use sudare_methods::error::PlanHash;
 use sudare_methods::exact::EncryptionKey;
@@ -208,7 +208,7 @@ impl Client {
         let decryptor = Decryptor::new(&self.secret);
         self.threads.run(|| {
             let plain = threads::map(cts.len(), |i| decryptor.decrypt(&cts[i]));
-            let plain = plain.into_iter().collect::<Result<Vec<Plaintext>, _>>()?;
+            let plain = plain.into_iter().collect::<Result<Vec<Decrypted>, _>>()?;
             engine.decode(self.plan.goal(), value.node(), &plain)
         })
     }

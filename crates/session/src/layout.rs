@@ -2,7 +2,7 @@
 //! ciphertexts, which everything else is fastest on.
 
 use sudare_expr::Matrix;
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, Plaintext};
+use sudare_he::ckks::{Ciphertext, Decrypted, EncodeAt, Encoder, Evaluator, Params, Plaintext};
 use sudare_methods::MatrixError;
 use sudare_methods::slots::grid::{Clean, Grid, GridLayout};
 use sudare_methods::slots::tiles::TileLayout;
@@ -81,7 +81,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn decode(&self, params: &Params, tiles: &[Plaintext]) -> Result<Matrix, MatrixError> {
+    pub fn decode(&self, params: &Params, tiles: &[Decrypted]) -> Result<Matrix, MatrixError> {
         match self {
             Self::Tiles(t) => t.layout.decode(params, tiles),
             Self::Table(t) => t.layout.decode(params, tiles),

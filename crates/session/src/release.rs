@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use sudare_expr::Matrix;
 use sudare_he::HeError;
-use sudare_he::ckks::{Ciphertext, Decryptor, Expected, Plaintext};
+use sudare_he::ckks::{Ciphertext, Decrypted, Decryptor, Expected};
 use sudare_methods::MatrixError;
 use sudare_ring::threads;
 use sudare_rlwe::keys::SecretKey;
@@ -36,7 +36,7 @@ pub(super) fn decrypt(
     decryptor: &Decryptor<'_>,
     cts: &[Ciphertext],
     expected: impl Fn(&Ciphertext) -> Expected + Sync,
-) -> Result<Zeroizing<Vec<Plaintext>>, HeError> {
+) -> Result<Zeroizing<Vec<Decrypted>>, HeError> {
     let plain = threads::map(cts.len(), |i| decryptor.decrypt_expected(&cts[i], &expected(&cts[i])));
     Ok(Zeroizing::new(plain.into_iter().collect::<Result<Vec<_>, _>>()?))
 }

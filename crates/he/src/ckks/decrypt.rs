@@ -1,7 +1,7 @@
 //! Decryption for the key's owner.
 
 use super::ciphertext::Ciphertext;
-use super::plaintext::Plaintext;
+use super::plaintext::Decrypted;
 use crate::error::HeError;
 use sudare_rlwe as rlwe;
 use sudare_rlwe::keys::SecretKey;
@@ -24,15 +24,15 @@ impl<'a> Decryptor<'a> {
     /// # Errors
     /// `RlweError::WrongParameters`,
     /// `RlweError::WrongKey`.
-    pub fn decrypt(&self, ciphertext: &Ciphertext) -> Result<Plaintext, HeError> {
+    pub fn decrypt(&self, ciphertext: &Ciphertext) -> Result<Decrypted, HeError> {
         let params = ciphertext.params();
         // As few primes as hold the message by its static bounds: the others say nothing more.
         let needed = (ciphertext.bound * ciphertext.scale + ciphertext.noise).max(1.0).log2() + 11.0;
         let level = (0..ciphertext.level()).find(|l| params.log_q(*l) >= needed);
         let level = level.unwrap_or(ciphertext.level());
-        Ok(Plaintext {
+        Ok(Decrypted {
             params: params.clone(),
-            poly: self.0.phase(ciphertext.inner(), level)?,
+            poly: self.0.phase_coefficients(ciphertext.inner(), level)?,
             level,
             scale: ciphertext.scale,
             bound: ciphertext.bound,

@@ -2,7 +2,7 @@
 
 use super::noise::TAIL;
 use super::params::Params;
-use super::plaintext::Plaintext;
+use super::plaintext::{Decodable, Plaintext};
 use super::spread::{self, PlainSpread};
 use crate::error::{HeError, parameters};
 use num_complex::Complex64;
@@ -11,7 +11,6 @@ use sudare_ring::kernel::round_to_i64;
 use sudare_ring::wipe::Wiped;
 use sudare_ring::{Coeff, Poly};
 use sudare_rlwe::RlweError;
-use zeroize::Zeroizing;
 
 /// Where a plaintext is encoded: level, scale and the bound it declares.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -221,7 +220,7 @@ impl Encoder {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`.
-    pub fn decode(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
+    pub fn decode<P: Decodable>(&self, plaintext: &Plaintext<P>) -> Result<Vec<f64>, HeError> {
         Ok(self.decode_split(plaintext)?.split().0.to_vec())
     }
 
@@ -229,14 +228,14 @@ impl Encoder {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`.
-    pub fn decode_complex(&self, plaintext: &Plaintext) -> Result<Vec<Complex64>, HeError> {
+    pub fn decode_complex<P: Decodable>(&self, plaintext: &Plaintext<P>) -> Result<Vec<Complex64>, HeError> {
         let values = self.decode_split(plaintext)?;
         let (re, im) = values.split();
         Ok(re.iter().zip(im).map(|(re, im)| Complex64 { re: *re, im: *im }).collect())
     }
 
     /// The real parts of all slots, then the imaginary ones.
-    fn decode_split(&self, plaintext: &Plaintext) -> Result<Parts, HeError> {
+    fn decode_split<P: Decodable>(&self, plaintext: &Plaintext<P>) -> Result<Parts, HeError> {
         let mut values = Parts::dirty(self.params.slots());
         let (re, im) = values.split_mut();
         self.write_coefficients(plaintext, [re, im])?;
@@ -248,7 +247,7 @@ impl Encoder {
     ///
     /// # Errors
     /// `RlweError::WrongParameters`.
-    pub fn decode_coefficients(&self, plaintext: &Plaintext) -> Result<Vec<f64>, HeError> {
+    pub fn decode_coefficients<P: Decodable>(&self, plaintext: &Plaintext<P>) -> Result<Vec<f64>, HeError> {
         let mut out = vec![0.0; self.params.degree()];
         let (low, high) = out.split_at_mut(self.params.slots());
         self.write_coefficients(plaintext, [low, high])?;
@@ -256,7 +255,11 @@ impl Encoder {
     }
 
     /// [`Encoder::decode_coefficients`], those below N/2 and the others.
-    fn write_coefficients(&self, plaintext: &Plaintext, [low, high]: [&mut [f64]; 2]) -> Result<(), HeError> {
+    fn write_coefficients<P: Decodable>(
+        &self,
+        plaintext: &Plaintext<P>,
+        [low, high]: [&mut [f64]; 2],
+    ) -> Result<(), HeError> {
         self.params.require("the plaintext", &plaintext.params)?;
         let basis = plaintext.poly.basis();
         let scale = 1.0 / plaintext.scale;
@@ -269,8 +272,9 @@ impl Encoder {
             more
         });
         let limbs = fitting.count().max(1);
-        let poly = Zeroizing::new(plaintext.poly.truncated(limbs).into_coeff());
-        poly.to_f64(0, low, scale)?;
-        Ok(poly.to_f64(low.len(), high, scale)?)
+        plaintext.poly.read(limbs, |poly| {
+            poly.to_f64(0, low, scale)?;
+            Ok(poly.to_f64(low.len(), high, scale)?)
+        })
     }
 }

@@ -60,6 +60,6 @@ pub use encode::{EncodeAt, Encoder};
 pub use encrypt::Encryptor;
 pub use evaluator::{Batch, CiphertextOf, Evaluator, ExtendedPlaintext, Mask, Order, PlainMatrix, PlaintextOf};
 pub use params::{Params, ParamsLiteral};
-pub use plaintext::Plaintext;
+pub use plaintext::{Decodable, Decrypted, Plaintext};
 pub use release::{Expected, MAX_RELEASED_VALUES};
 pub use spread::{Images, Spread};

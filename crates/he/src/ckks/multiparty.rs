@@ -7,7 +7,7 @@
 use super::ciphertext::{Ciphertext, State};
 use super::evaluator::Evaluator;
 use super::noise::{TAIL, division_bound};
-use super::plaintext::Plaintext;
+use super::plaintext::Decrypted;
 use super::release::Expected;
 use super::spread::PlainSpread;
 use crate::error::{HeError, parameters};
@@ -150,12 +150,12 @@ impl SharedDecryption {
     ///
     /// # Errors
     /// `PartyError`, which names the party.
-    pub fn combine<'a>(&self, shares: impl IntoIterator<Item = &'a DecryptionShare>) -> Result<Plaintext, HeError> {
+    pub fn combine<'a>(&self, shares: impl IntoIterator<Item = &'a DecryptionShare>) -> Result<Decrypted, HeError> {
         let phase = self.opening.phase(self.opening.collector().all(shares)?)?;
         let level = phase.basis().len() - 1;
-        Ok(Plaintext {
+        Ok(Decrypted {
             params: self.params.clone(),
-            poly: Poly::clone(&phase).into_eval(),
+            poly: Poly::clone(&phase),
             level,
             scale: self.state.scale,
             bound: self.state.bound,

@@ -3,9 +3,9 @@
 use super::ciphertext::State;
 use super::spread::PlainSpread;
 use crate::error::{HeError, parameters};
-use sudare_ring::{Eval, Poly};
+use sudare_ring::{Coeff, Eval, Poly, RnsBasis};
 use sudare_rlwe::Params;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// An encoded vector: an integer polynomial that stands for `scale` times the message. Wiped when dropped.
 #[derive(Clone, Debug)]
@@ -18,6 +18,40 @@ pub struct Plaintext<P: Zeroize = Poly<Eval>> {
     /// Bound on the canonical norm of the error, in integer units.
     pub(crate) noise: f64,
     pub(crate) spread: PlainSpread,
+}
+
+/// What a decryption gives: the polynomial in coefficient form, which slots are decoded from. Wiped when dropped.
+pub type Decrypted = Plaintext<Poly<Coeff>>;
+
+/// A polynomial that slots can be decoded from.
+pub trait Decodable: Zeroize {
+    /// Its primes.
+    fn basis(&self) -> &RnsBasis;
+    /// Hands the coefficients modulo the first `limbs` primes to `read`; a copy is wiped.
+    fn read<T>(&self, limbs: usize, read: impl FnOnce(&Poly<Coeff>) -> T) -> T;
+}
+
+impl Decodable for Poly<Eval> {
+    fn basis(&self) -> &RnsBasis {
+        self.basis()
+    }
+
+    fn read<T>(&self, limbs: usize, read: impl FnOnce(&Poly<Coeff>) -> T) -> T {
+        read(&Zeroizing::new(self.first_to_coeff(limbs)))
+    }
+}
+
+impl Decodable for Poly<Coeff> {
+    fn basis(&self) -> &RnsBasis {
+        self.basis()
+    }
+
+    fn read<T>(&self, limbs: usize, read: impl FnOnce(&Poly<Coeff>) -> T) -> T {
+        match limbs == self.basis().len() {
+            true => read(self),
+            false => read(&Zeroizing::new(self.truncated(limbs))),
+        }
+    }
 }
 
 impl<P: Zeroize> Drop for Plaintext<P> {
@@ -40,6 +74,21 @@ impl Plaintext {
         }
         let State { scale, bound, noise } = state;
         Ok(Self { params: params.clone(), poly, level, scale, bound, noise, spread: PlainSpread::UNKNOWN })
+    }
+}
+
+impl Decrypted {
+    /// The same in the form that ciphertexts meet: to compute with it, to encrypt it or to store it.
+    pub fn encoded(&self) -> Plaintext {
+        Plaintext {
+            params: self.params.clone(),
+            poly: self.poly.clone().into_eval(),
+            level: self.level,
+            scale: self.scale,
+            bound: self.bound,
+            noise: self.noise,
+            spread: self.spread,
+        }
     }
 }
 

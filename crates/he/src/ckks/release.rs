@@ -10,7 +10,7 @@
 use super::ciphertext::Ciphertext;
 use super::decrypt::Decryptor;
 use super::encode::Encoder;
-use super::plaintext::Plaintext;
+use super::plaintext::Decrypted;
 use crate::error::{HeError, parameters};
 use sudare_ring::random::{Seed, WideGaussian};
 use sudare_ring::threads::map_into;
@@ -85,12 +85,12 @@ impl Decryptor<'_> {
     /// # Errors
     /// As [`Decryptor::decrypt`]; `RlweError::NotAsComputed` for a ciphertext that states another
     /// level or scale than expected, or a smaller error.
-    pub fn decrypt_expected(&self, ciphertext: &Ciphertext, expected: &Expected) -> Result<Plaintext, HeError> {
+    pub fn decrypt_expected(&self, ciphertext: &Ciphertext, expected: &Expected) -> Result<Decrypted, HeError> {
         self.0.check(ciphertext.inner())?;
         expected.check(ciphertext)?;
-        Ok(Plaintext {
+        Ok(Decrypted {
             params: ciphertext.params().clone(),
-            poly: self.0.phase(ciphertext.inner(), ciphertext.level())?,
+            poly: self.0.phase_coefficients(ciphertext.inner(), ciphertext.level())?,
             level: ciphertext.level(),
             scale: expected.scale,
             // Decoding takes all primes that there are.

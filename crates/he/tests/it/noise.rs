@@ -25,7 +25,7 @@ fn coefficients(poly: &Poly<Eval>) -> Vec<f64> {
 
 /// What a ciphertext decrypts to, in integer units.
 fn opened(secret: &SecretKey, ciphertext: &Ciphertext) -> Poly<Eval> {
-    Decryptor::new(secret).decrypt(ciphertext).unwrap().poly().truncated(1)
+    Decryptor::new(secret).decrypt(ciphertext).unwrap().poly().truncated(1).into_eval()
 }
 
 #[derive(Default)]

@@ -16,7 +16,9 @@ use crate::product::{Figures, Product, ProductPlan, Requirements};
 use crate::sizing;
 use crate::slots::common::{check_count, check_matrices, check_shape, slots_of};
 use sudare_expr::{Matrix, Operand, Shape};
-use sudare_he::ckks::{Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Batch, Ciphertext, CiphertextOf, Decrypted, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+};
 use sudare_rlwe::Backend;
 
 const NAME: &str = "bicyclic";
@@ -223,7 +225,7 @@ impl Product for Bicyclic {
         self.plan.multiply(evaluator, &(), left.into(), right.into())
     }
 
-    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, output: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("result plaintexts", output.len(), self.plan.shape.batch)?;
         let (slots, [n, _, p]) = (slots_of(&self.params, output)?, self.plan.sides);
         let mut place = vec![0; n * p];

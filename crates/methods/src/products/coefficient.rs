@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
 use sudare_he::ckks::{
-    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+    Batch, Ciphertext, CiphertextOf, Decrypted, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
 };
 use sudare_ring::threads;
 use sudare_rlwe::Backend;
@@ -319,7 +319,7 @@ impl Product for Coefficient {
         self.plan.multiply(evaluator, &(), left.into(), right.into())
     }
 
-    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, output: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("results", output.len(), self.ciphertexts(Operand::Output))?;
         let ((grid_rows, grid_cols), (rows, cols)) = self.plan.grid(Operand::Output);
         let blocks = threads::map(output.len(), |b| self.decode_block(Operand::Output, &output[b]));
@@ -355,7 +355,7 @@ impl Blocked for Coefficient {
         self.block(operand, matrices, at, index)
     }
 
-    fn decode_block(&self, operand: Operand, block: &Plaintext) -> Result<Zeroizing<Vec<f64>>, MatrixError> {
+    fn decode_block(&self, operand: Operand, block: &Decrypted) -> Result<Zeroizing<Vec<f64>>, MatrixError> {
         let (rows, cols) = self.plan.grid(operand).1;
         let values = Zeroizing::new(Encoder::new(&self.params).decode_coefficients(block)?);
         Ok(Zeroizing::new((0..rows * cols).map(|e| values[self.plan.place(operand, e / cols, e % cols)]).collect()))

@@ -9,7 +9,9 @@ use crate::slots::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::tables::Tables;
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
-use sudare_he::ckks::{Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Batch, Ciphertext, CiphertextOf, Decrypted, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+};
 use sudare_rlwe::Backend;
 
 const NAME: &str = "improved3d";
@@ -179,7 +181,7 @@ impl Product for Improved3d {
         self.plan.multiply(evaluator, self.cube()?, left.into(), right.into())
     }
 
-    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, output: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("result plaintexts", output.len(), self.plan.groups())?;
         let slots = slots_of(&self.params, output)?;
         let layout = &self.plan.cube.layout;

@@ -33,7 +33,8 @@ use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{
-    Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Mask, Order, Params, ParamsLiteral, Plaintext, PlaintextOf,
+    Batch, Ciphertext, CiphertextOf, Decrypted, Encoder, Evaluator, Mask, Order, Params, ParamsLiteral, Plaintext,
+    PlaintextOf,
 };
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::{Backend, KeyId};
@@ -409,7 +410,7 @@ impl Product for Jiang {
         self.plan.multiply(evaluator, self.tables()?, left.into(), right.into())
     }
 
-    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, output: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("result plaintexts", output.len(), self.plan.groups())?;
         let slots = slots_of(&self.params, output)?;
         let (shape, d, g) = (self.plan.shape, self.plan.d, self.plan.lanes);

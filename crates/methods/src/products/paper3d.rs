@@ -11,8 +11,8 @@ use crate::tables::Tables;
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
 use sudare_he::ckks::{
-    Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Images, Mask, Order, Params, ParamsLiteral, Plaintext,
-    PlaintextOf,
+    Batch, Ciphertext, CiphertextOf, Decrypted, Encoder, Evaluator, Images, Mask, Order, Params, ParamsLiteral,
+    Plaintext, PlaintextOf,
 };
 use sudare_rlwe::keys::EvalKeys;
 use sudare_rlwe::{Backend, KeyId};
@@ -214,7 +214,7 @@ impl Product for Paper3d {
         self.plan.multiply(evaluator, self.masks()?, left.into(), right.into())
     }
 
-    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, output: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("result plaintexts", output.len(), self.plan.shape.batch)?;
         let slots = slots_of(&self.params, output)?;
         slots

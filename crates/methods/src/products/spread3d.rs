@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
 use sudare_he::ckks::{
-    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+    Batch, Ciphertext, CiphertextOf, Decrypted, EncodeAt, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
 };
 use sudare_rlwe::Backend;
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
@@ -314,7 +314,7 @@ impl Product for Spread3d {
         self.plan.multiply(evaluator, &(), left.into(), right.into())
     }
 
-    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, output: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("result plaintexts", output.len(), self.ciphertexts(Operand::Output))?;
         let slots = slots_of(&self.params, output)?;
         let plan = &self.plan;

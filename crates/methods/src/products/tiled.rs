@@ -12,7 +12,9 @@ use crate::slots::cube::{Cube, CubeLayout, CubePlan, Improvements, Side};
 use crate::slots::tiles::{MAX_TILES, NAME, TileLayout};
 use crate::tables::Tables;
 use sudare_expr::{Matrix, Operand, Shape};
-use sudare_he::ckks::{Batch, Ciphertext, CiphertextOf, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    Batch, Ciphertext, CiphertextOf, Decrypted, Encoder, Evaluator, Order, Params, ParamsLiteral, Plaintext,
+};
 use sudare_rlwe::Backend;
 use zeroize::Zeroizing;
 
@@ -194,7 +196,7 @@ impl Product for Tiled {
         self.plan.multiply(evaluator, self.cube()?, left.into(), right.into())
     }
 
-    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, output: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("result plaintexts", output.len(), self.ciphertexts(Operand::Output))?;
         let layout = self.plan.layout(Operand::Output);
         output.chunks(layout.ciphertexts()).map(|tiles| layout.decode(&self.params, tiles)).collect()
@@ -222,7 +224,7 @@ impl Blocked for Tiled {
         layout.encode_tile(&encoder, matrix, encoder.at_top(max_abs), tile)
     }
 
-    fn decode_block(&self, operand: Operand, block: &Plaintext) -> Result<Zeroizing<Vec<f64>>, MatrixError> {
+    fn decode_block(&self, operand: Operand, block: &Decrypted) -> Result<Zeroizing<Vec<f64>>, MatrixError> {
         let layout = self.plan.layout(operand);
         let slots = Zeroizing::new(Encoder::new(&self.params).decode(block)?);
         let elements = layout.tile * layout.tile;

@@ -6,7 +6,9 @@ use crate::product::Requirements;
 use sudare_expr::Matrix;
 use sudare_expr::expr::{MAX_ELEMENTS, MAX_SIDE};
 use sudare_expr::{Operand, Shape};
-use sudare_he::ckks::{CiphertextOf, EncodeAt, Encoder, Evaluator, Images, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{
+    CiphertextOf, Decrypted, EncodeAt, Encoder, Evaluator, Images, Params, ParamsLiteral, Plaintext,
+};
 use sudare_rlwe::Backend;
 use sudare_rlwe::security::{SecretDistribution, max_log_qp};
 use zeroize::Zeroizing;
@@ -102,7 +104,7 @@ pub fn plain_mask(params: &Params, level: usize, values: &[f64]) -> Result<Plain
 ///
 /// # Errors
 /// As [`Encoder::decode`].
-pub fn slots_of(params: &Params, plaintexts: &[Plaintext]) -> Result<Zeroizing<Vec<Vec<f64>>>, MatrixError> {
+pub fn slots_of(params: &Params, plaintexts: &[Decrypted]) -> Result<Zeroizing<Vec<Vec<f64>>>, MatrixError> {
     let encoder = Encoder::new(params);
     Ok(Zeroizing::new(plaintexts.iter().map(|p| encoder.decode(p)).collect::<Result<_, _>>()?))
 }

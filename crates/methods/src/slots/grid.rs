@@ -13,7 +13,7 @@ use crate::slots::tiles::Axis;
 use std::borrow::Cow;
 use sudare_expr::Shape;
 use sudare_expr::{ExprError, Matrix};
-use sudare_he::ckks::{Ciphertext, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
+use sudare_he::ckks::{Ciphertext, Decrypted, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::threads;
 
 const NAME: &str = "table";
@@ -130,7 +130,7 @@ impl GridLayout {
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn decode(&self, params: &Params, tiles: &[Plaintext]) -> Result<Matrix, MatrixError> {
+    pub fn decode(&self, params: &Params, tiles: &[Decrypted]) -> Result<Matrix, MatrixError> {
         check_count("result plaintexts", tiles.len(), self.ciphertexts())?;
         let slots = slots_of(params, tiles)?;
         let (r, c, across) = (self.tile_rows, self.tile_cols, self.tiles().1);

@@ -9,7 +9,8 @@ use sudare_expr::{Matrix, Shape};
 use sudare_he::HeError;
 use sudare_he::circuits::linear_map::LinearMap;
 use sudare_he::ckks::{
-    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Mask, Order, Params, ParamsLiteral, Plaintext,
+    Batch, Ciphertext, CiphertextOf, Decrypted, EncodeAt, Encoder, Evaluator, Mask, Order, Params, ParamsLiteral,
+    Plaintext,
 };
 use sudare_rlwe::{Backend, Shaped};
 
@@ -150,7 +151,7 @@ impl TileLayout {
     ///
     /// # Errors
     /// [`MatrixError::Count`], [`MatrixError::He`].
-    pub fn decode(&self, params: &Params, tiles: &[Plaintext]) -> Result<Matrix, MatrixError> {
+    pub fn decode(&self, params: &Params, tiles: &[Decrypted]) -> Result<Matrix, MatrixError> {
         check_count("result plaintexts", tiles.len(), self.ciphertexts())?;
         self.fits(params.literal())?;
         let slots = slots_of(params, tiles)?;

@@ -4,7 +4,7 @@ use super::ciphertext::Ciphertext;
 use super::keys::SecretKey;
 use super::plaintext::Plaintext;
 use sudare_he::HeError;
-use sudare_ring::ops::phase;
+use sudare_ring::ops::phase_coefficients;
 use sudare_ring::{Coeff, Poly};
 use zeroize::Zeroizing;
 
@@ -52,7 +52,6 @@ impl<'a> Decryptor<'a> {
         let params = &self.secret.params;
         params.require("the ciphertext", &ciphertext.params)?;
         self.secret.id.require("the ciphertext", ciphertext.key)?;
-        let sum = phase(&ciphertext.parts, &self.secret.s, limbs);
-        Ok(Zeroizing::new(sum.into_coeff()))
+        Ok(Zeroizing::new(phase_coefficients(&ciphertext.parts, &self.secret.s, limbs)))
     }
 }

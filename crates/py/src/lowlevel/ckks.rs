@@ -11,6 +11,7 @@ use crate::work::{Workers, bytes, long};
 use numpy::{Complex64, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use sudare_he::HeError;
@@ -109,53 +110,92 @@ impl CkksParams {
 
 /// An encoded vector: an integer polynomial that stands for the scale times the message.
 #[pyclass(frozen, module = "sudare._core")]
-pub struct CkksPlaintext(pub ckks::Plaintext);
+pub struct CkksPlaintext(Plain);
+
+/// A plaintext in the form it was made in.
+enum Plain {
+    /// By an encoder, or of a file.
+    Encoded(ckks::Plaintext),
+    /// By a decryption.
+    Opened(ckks::Decrypted),
+}
+
+/// What `$plain`, in either form, gives.
+macro_rules! of_plain {
+    ($of:expr, $plain:ident => $what:expr) => {
+        match &$of.0 {
+            Plain::Encoded($plain) => $what,
+            Plain::Opened($plain) => $what,
+        }
+    };
+}
+
+impl From<ckks::Plaintext> for CkksPlaintext {
+    fn from(plain: ckks::Plaintext) -> Self {
+        Self(Plain::Encoded(plain))
+    }
+}
+
+impl CkksPlaintext {
+    /// The form that ciphertexts meet.
+    pub fn encoded(&self) -> Cow<'_, ckks::Plaintext> {
+        match &self.0 {
+            Plain::Encoded(plain) => Cow::Borrowed(plain),
+            Plain::Opened(plain) => Cow::Owned(plain.encoded()),
+        }
+    }
+}
 
 #[pymethods]
 impl CkksPlaintext {
     /// A plaintext of before. Raises `FormatError` for other bytes and `KeyMismatchError` for one of another set.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, params: &CkksParams, data: &[u8]) -> Result<Self> {
-        long(py, || Ok(Self(ckks::Plaintext::from_bytes(params.0.rlwe(), data)?)))
+        long(py, || Ok(ckks::Plaintext::from_bytes(params.0.rlwe(), data)?.into()))
     }
 
     /// Its bytes on the wire.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        bytes(py, || Ok(self.0.to_bytes()?))
+        bytes(py, || Ok(self.encoded().to_bytes()?))
     }
 
     /// Its level: the index of its last prime.
     #[getter]
     fn level(&self) -> usize {
-        self.0.level()
+        of_plain!(self, plain => plain.level())
     }
 
     /// Its scale.
     #[getter]
     fn scale(&self) -> f64 {
-        self.0.scale()
+        of_plain!(self, plain => plain.scale())
     }
 
     /// Declared bound on the absolute values of its slots.
     #[getter]
     fn bound(&self) -> f64 {
-        self.0.bound()
+        of_plain!(self, plain => plain.bound())
     }
 
     /// Static bound on the error of a slot, in units of the message.
     #[getter]
     fn error_bound(&self) -> f64 {
-        self.0.error_bound()
+        of_plain!(self, plain => plain.error_bound())
     }
 
     /// The polynomial's coefficients modulo each prime: an array of level + 1 rows of N residues.
     fn poly<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyArray2<u64>>> {
-        let poly = long(py, || Ok(self.0.poly().clone().into_coeff()))?;
+        let poly = long(py, || {
+            Ok(match &self.0 {
+                Plain::Encoded(plain) => plain.poly().to_coeff(),
+                Plain::Opened(plain) => plain.poly().clone(),
+            })
+        })?;
         residues(py, &poly).map_err(Refusal::Raised)
     }
 
     fn __repr__(&self) -> String {
-        let (level, scale, bound) = (self.0.level(), self.0.scale().log2(), self.0.bound());
+        let (level, scale, bound) = (self.level(), self.scale().log2(), self.bound());
         format!("Plaintext(level {level}, scale 2^{scale:.2}, up to {bound:e})")
     }
 }
@@ -194,7 +234,7 @@ impl CkksEncoder {
         scale: Option<f64>,
     ) -> Result<CkksPlaintext> {
         let (values, at) = (values.slice()?, place(self.0.params(), max_abs, level, scale));
-        long(py, || Ok(CkksPlaintext(self.0.encode_at(values, at)?)))
+        long(py, || Ok(CkksPlaintext::from(self.0.encode_at(values, at)?)))
     }
 
     /// Complex values to the first slots, the rest zero. Raises as `encode`.
@@ -208,7 +248,7 @@ impl CkksEncoder {
         scale: Option<f64>,
     ) -> Result<CkksPlaintext> {
         let (values, at) = (values.slice()?, place(self.0.params(), max_abs, level, scale));
-        long(py, || Ok(CkksPlaintext(self.0.encode_complex(values, at)?)))
+        long(py, || Ok(CkksPlaintext::from(self.0.encode_complex(values, at)?)))
     }
 
     /// Real values as the first coefficients of a polynomial; products are convolutions modulo X^N + 1. `max_abs` bounds
@@ -223,7 +263,7 @@ impl CkksEncoder {
         scale: Option<f64>,
     ) -> Result<CkksPlaintext> {
         let (values, at) = (values.slice()?, place(self.0.params(), max_abs, level, scale));
-        long(py, || Ok(CkksPlaintext(self.0.encode_coefficients(values, at)?)))
+        long(py, || Ok(CkksPlaintext::from(self.0.encode_coefficients(values, at)?)))
     }
 
     /// One value in every slot. Raises as `encode`.
@@ -235,12 +275,12 @@ impl CkksEncoder {
         level: Option<usize>,
         scale: Option<f64>,
     ) -> Result<CkksPlaintext> {
-        Ok(CkksPlaintext(self.0.encode_constant(value, place(self.0.params(), max_abs, level, scale))?))
+        Ok(CkksPlaintext::from(self.0.encode_constant(value, place(self.0.params(), max_abs, level, scale))?))
     }
 
     /// The real parts of all N/2 slots. Raises `KeyMismatchError` for a plaintext of another set.
     fn decode<'py>(&self, py: Python<'py>, plaintext: &CkksPlaintext) -> Result<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(py, long(py, || Ok(self.0.decode(&plaintext.0)?))?))
+        Ok(PyArray1::from_vec(py, long(py, || Ok(of_plain!(plaintext, plain => self.0.decode(plain))?))?))
     }
 
     /// All N/2 slots. Raises as `decode`.
@@ -249,7 +289,7 @@ impl CkksEncoder {
         py: Python<'py>,
         plaintext: &CkksPlaintext,
     ) -> Result<Bound<'py, PyArray1<Complex64>>> {
-        Ok(PyArray1::from_vec(py, long(py, || Ok(self.0.decode_complex(&plaintext.0)?))?))
+        Ok(PyArray1::from_vec(py, long(py, || Ok(of_plain!(plaintext, plain => self.0.decode_complex(plain))?))?))
     }
 
     /// All N coefficients, divided by the scale. Raises as `decode`.
@@ -258,7 +298,7 @@ impl CkksEncoder {
         py: Python<'py>,
         plaintext: &CkksPlaintext,
     ) -> Result<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(py, long(py, || Ok(self.0.decode_coefficients(&plaintext.0)?))?))
+        Ok(PyArray1::from_vec(py, long(py, || Ok(of_plain!(plaintext, plain => self.0.decode_coefficients(plain))?))?))
     }
 }
 
@@ -395,7 +435,7 @@ impl CkksEncryptor {
                 Key::Secret(key) => ckks::Encryptor::with_secret_key(key)?,
                 Key::Public(key) => ckks::Encryptor::with_public_key(key)?,
             };
-            Ok(CkksCiphertext(encryptor.encrypt(&plaintext.0)?))
+            Ok(CkksCiphertext(encryptor.encrypt(&plaintext.encoded())?))
         })
     }
 }
@@ -458,7 +498,7 @@ impl CkksDecryptor {
     /// Private decryption, for the owner's eyes: whoever sees the result and the ciphertext can compute the key
     /// (Li–Micciancio, ePrint 2020/1533). Raises `KeyMismatchError` for a ciphertext of another set or key.
     fn decrypt(&self, py: Python<'_>, ciphertext: &CkksCiphertext) -> Result<CkksPlaintext> {
-        on(py, &self.1, || Ok(CkksPlaintext(ckks::Decryptor::new(&self.0).decrypt(&ciphertext.0)?)))
+        on(py, &self.1, || Ok(CkksPlaintext(Plain::Opened(ckks::Decryptor::new(&self.0).decrypt(&ciphertext.0)?))))
     }
 
     /// The largest distance of a slot from the value that it should hold, in units of the message: the measured error beside
@@ -576,12 +616,12 @@ impl CkksEvaluator {
 
     /// a + p for a plaintext of at least the ciphertext's level. Raises as `add`, and `LevelError` if its level is too low.
     fn add_plain(&self, py: Python<'_>, a: &CkksCiphertext, p: &CkksPlaintext) -> Result<CkksCiphertext> {
-        self.one(py, |e| e.add_plain(&a.0, &p.0))
+        self.one(py, |e| e.add_plain(&a.0, &p.encoded()))
     }
 
     /// a − p. Raises as `add_plain`.
     fn sub_plain(&self, py: Python<'_>, a: &CkksCiphertext, p: &CkksPlaintext) -> Result<CkksCiphertext> {
-        self.one(py, |e| e.sub_plain(&a.0, &p.0))
+        self.one(py, |e| e.sub_plain(&a.0, &p.encoded()))
     }
 
     /// a + value in every slot. Raises as `add`, and `InputError` for what is no finite number.
@@ -592,12 +632,12 @@ impl CkksEvaluator {
     /// a · p; the scales multiply, and a `rescale` is due. Raises `PrecisionError` for a product that the modulus does not
     /// hold, and as `add_plain`.
     fn mul_plain(&self, py: Python<'_>, a: &CkksCiphertext, p: &CkksPlaintext) -> Result<CkksCiphertext> {
-        self.one(py, |e| e.mul_plain(&a.0, &p.0))
+        self.one(py, |e| e.mul_plain(&a.0, &p.encoded()))
     }
 
     /// a · p rescaled, without storing the product before it is divided. Raises as `mul_plain` and `rescale`.
     fn mul_plain_rescale(&self, py: Python<'_>, a: &CkksCiphertext, p: &CkksPlaintext) -> Result<CkksCiphertext> {
-        self.one(py, |e| e.mul_plain_rescale(&a.0, &p.0))
+        self.one(py, |e| e.mul_plain_rescale(&a.0, &p.encoded()))
     }
 
     /// a · value for an integer, at no cost in levels. Raises as `mul_plain`.
@@ -720,7 +760,7 @@ impl CkksEvaluator {
         y: &CkksPlaintext,
         plan: &CkksTracePlan,
     ) -> Result<CkksCiphertext> {
-        self.one(py, |e| e.inner_product_plain(&x.0, &y.0, &plan.0))
+        self.one(py, |e| e.inner_product_plain(&x.0, &y.encoded(), &plan.0))
     }
 
     /// A linear map of the slots, rescaled: one decomposition for all baby steps, and divisions by the special primes for

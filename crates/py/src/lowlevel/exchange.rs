@@ -235,7 +235,7 @@ impl CkksExchange {
     /// Reads a plaintext whose values have a bound, and how many slots its message fills. Raises as `read_ciphertext`.
     fn read_plaintext(&self, py: Python<'_>, data: &[u8], bound: f64) -> Result<(CkksPlaintext, usize)> {
         let (read, packing) = long(py, || Ok(self.0.read_plaintext(data, bound)?))?;
-        Ok((CkksPlaintext(read), slots(packing)))
+        Ok((CkksPlaintext::from(read), slots(packing)))
     }
 
     /// The bytes of a plaintext. As `write_ciphertext`.
@@ -247,7 +247,7 @@ impl CkksExchange {
         slots: Option<usize>,
     ) -> Result<Bound<'py, PyBytes>> {
         let packing = self.packing(slots)?;
-        bytes(py, || Ok(self.0.write_plaintext(&plaintext.0, packing)?))
+        bytes(py, || Ok(self.0.write_plaintext(&plaintext.encoded(), packing)?))
     }
 }
 

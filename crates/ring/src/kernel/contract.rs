@@ -56,6 +56,38 @@ pub(crate) struct RowsMut<'a> {
 /// Monomials of an external product: the table, and an exponent for each group.
 pub(crate) type Monomials<'a> = (&'a MonomialTable, &'a [usize]);
 
+/// Values of an inverse transform that stand elsewhere than its coefficients will, residues.
+#[derive(Clone, Copy)]
+pub(crate) enum Values<'a> {
+    /// A row.
+    Row(&'a [u64]),
+    /// `a·b + c`.
+    Sum([&'a [u64]; 3]),
+}
+
+/// Values, and the kernels that find them.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub kernels: &'a dyn LimbKernels,
+    pub values: Values<'a>,
+}
+
+impl Source<'_> {
+    /// The values from `first` on: what a transform asks for where it begins to work on them, in the nearest cache.
+    // Said to be rare, so that a transform without a source keeps its constants in registers.
+    #[cold]
+    pub(crate) fn fill(&self, first: usize, out: &mut [u64]) {
+        let at = first..first + out.len();
+        match self.values {
+            Values::Row(row) => out.copy_from_slice(&row[at]),
+            Values::Sum([a, b, c]) => {
+                out.copy_from_slice(&a[at.clone()]);
+                self.kernels.mul_assign_add(out, &b[at.clone()], &c[at]);
+            }
+        }
+    }
+}
+
 /// Arithmetic modulo one prime.
 pub(crate) trait LimbKernels: Debug + Send + Sync {
     /// The prime.
@@ -72,6 +104,9 @@ pub(crate) trait LimbKernels: Debug + Send + Sync {
 
     /// Values to coefficients, residues to residues; `ahead` as for [`LimbKernels::forward`].
     fn inverse(&self, a: &mut [u64], ahead: &mut Ahead<'_>);
+
+    /// [`LimbKernels::inverse`] of values that stand elsewhere, N in each row.
+    fn inverse_of(&self, out: &mut [u64], values: Values<'_>);
 
     /// The first `layers ≤ log2 N` layers of the forward transform, residues to residues, blocks in
     /// coefficient order.

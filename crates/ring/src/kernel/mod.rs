@@ -34,7 +34,7 @@ use crate::modulus::{Modulus, Shoup};
 use crate::packed::{BLOCK, PackedBlocks, PackedPairs, Width};
 use crate::prime::primitive_root;
 pub use ahead::Ahead;
-use contract::{Kernels, Rows, RowsMut};
+use contract::{Kernels, Rows, RowsMut, Values};
 pub(crate) use contract::{LimbKernels, WordKernels};
 pub use external::{MAX_COLUMNS, MAX_GROUPS, MonomialTable, PackedMatrix};
 pub use gadget::Gadget;
@@ -171,6 +171,26 @@ impl Limb {
         assert_eq!(a.len(), self.degree());
         count::add(What::Transforms, 1);
         self.kernels.inverse(a, &mut Ahead::of(&[]));
+    }
+
+    /// [`Limb::inverse`] of `values`, which stay: without a pass over memory that copies them.
+    ///
+    /// # Panics
+    /// If a slice has not N words.
+    pub fn inverse_of(&self, out: &mut [u64], values: &[u64]) {
+        assert!(out.len() == self.degree() && values.len() == out.len());
+        count::add(What::Transforms, 1);
+        self.kernels.inverse_of(out, Values::Row(values));
+    }
+
+    /// [`Limb::inverse`] of `a·b + c`, all in `[0, q)`, without a pass over memory between: the last step of a decryption.
+    ///
+    /// # Panics
+    /// If a slice has not N words.
+    pub fn inverse_of_sum(&self, out: &mut [u64], a: &[u64], b: &[u64], c: &[u64]) {
+        assert!([&*out, a, b, c].iter().all(|row| row.len() == self.degree()));
+        count::add(What::Transforms, 1);
+        self.kernels.inverse_of(out, Values::Sum([a, b, c]));
     }
 
     /// The first `layers` layers of [`Limb::forward`]: `2^layers` residues modulo the factors

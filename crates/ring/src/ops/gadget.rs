@@ -159,11 +159,9 @@ impl RnsGadget {
         }
         threads::for_each_mut(&mut digits, |_, (j, rows, prepared)| {
             let (rows, first) = (std::mem::take(rows), self.digits[*j].start);
-            threads::for_each_chunk(rows, n, |i, x| {
-                x.copy_from_slice(c.limb(first + i));
-                if F::VALUES {
-                    self.q.limb(first + i).inverse(x);
-                }
+            threads::for_each_chunk(rows, n, |i, x| match F::VALUES {
+                true => self.q.limb(first + i).inverse_of(x, c.limb(first + i)),
+                false => x.copy_from_slice(c.limb(first + i)),
             });
             *prepared = Some(self.mod_up[*j].prepare(rows, true));
         });

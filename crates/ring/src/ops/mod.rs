@@ -60,7 +60,7 @@ pub use points::{AtPoints, PointProduct, PointProducts};
 pub use rows::fourier;
 pub use sample::{mask, secret_uniform};
 pub use sums::Image;
-pub use tensor::{phase, tensor, tensor_add, tensors};
+pub use tensor::{phase, phase_coefficients, tensor, tensor_add, tensors};
 
 use crate::RnsBasis;
 use std::cell::Cell;

@@ -19,11 +19,13 @@ impl Poly<Eval> {
 
     /// Coefficient form, of a polynomial that stays.
     pub fn to_coeff(&self) -> Poly<Coeff> {
-        let mut out = Poly::<Coeff>::dirty(self.basis());
-        out.for_each(|i, l, x| {
-            x.copy_from_slice(self.limb(i));
-            l.inverse(x);
-        });
+        self.first_to_coeff(self.basis().len())
+    }
+
+    /// Coefficient form modulo the first `count` primes only.
+    pub fn first_to_coeff(&self, count: usize) -> Poly<Coeff> {
+        let mut out = Poly::<Coeff>::dirty(&self.basis().prefix(count));
+        out.for_each(|i, l, x| l.inverse_of(x, self.limb(i)));
         out
     }
 }

@@ -5,9 +5,10 @@ use super::{Crossing, begins_with, runs};
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
 use crate::kernel::Limb;
-use crate::poly::{Eval, Poly};
+use crate::poly::{Coeff, Eval, Poly};
 use crate::threads::{for_each_chunk, for_each_mut};
 use std::ops::Range;
+use zeroize::Zeroize;
 
 /// Two parts.
 type Parts<'a> = [&'a Poly<Eval>; 2];
@@ -106,4 +107,29 @@ pub fn phase(parts: &[Poly<Eval>], s: &Poly<Eval>, limbs: usize) -> Poly<Eval> {
         });
     }
     sum
+}
+
+/// [`phase`] in coefficient form: the last product and sum are found by the inverse transform, where it comes to them.
+///
+/// # Panics
+/// As [`phase`].
+pub fn phase_coefficients(parts: &[Poly<Eval>], s: &Poly<Eval>, limbs: usize) -> Poly<Coeff> {
+    let _crossing = Crossing::begin();
+    let basis = s.basis().prefix(limbs);
+    let [first, rest @ ..] = parts else { return Poly::zero(&basis) };
+    assert!(begins_with(first.basis(), &basis), "parts over other primes");
+    let mut out = Poly::<Coeff>::dirty(&basis);
+    match rest {
+        [] => return first.first_to_coeff(limbs),
+        [second] => {
+            assert!(begins_with(second.basis(), &basis), "parts over other primes");
+            out.for_each(|i, l, x| l.inverse_of_sum(x, second.limb(i), s.limb(i), first.limb(i)));
+        }
+        _ => {
+            let mut sum = phase(rest, s, limbs);
+            out.for_each(|i, l, x| l.inverse_of_sum(x, sum.limb(i), s.limb(i), first.limb(i)));
+            sum.zeroize();
+        }
+    }
+    out
 }

@@ -79,7 +79,7 @@ impl Openings {
         match self {
             Self::Real(all) => {
                 let plain = all.iter().zip(shares).map(|(opening, shares)| Ok(opening.combine(shares)?));
-                let plain = Zeroizing::new(plain.collect::<Result<Vec<ckks::Plaintext>, MatrixError>>()?);
+                let plain = Zeroizing::new(plain.collect::<Result<Vec<ckks::Decrypted>, MatrixError>>()?);
                 Ok(Opened::Reals(plan.real()?.decode(plan.goal(), node, &plain)?))
             }
             Self::Integers(all) => {

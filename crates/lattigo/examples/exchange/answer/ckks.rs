@@ -2,7 +2,7 @@ use super::{Answer, Files, THEIRS, require};
 use num_complex::Complex64;
 use std::error::Error;
 use std::io;
-use sudare_he::ckks::{Ciphertext, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext};
+use sudare_he::ckks::{Ciphertext, Decodable, Decryptor, EncodeAt, Encoder, Encryptor, Evaluator, Plaintext};
 use sudare_lattigo::{Claim, Exchange, Noise, Packing, params};
 use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 use sudare_rlwe::security::Security;
@@ -19,7 +19,12 @@ pub fn values(slots: usize) -> [Vec<Complex64>; 2] {
 const BOUNDS: [f64; 2] = [1.5, 1.0];
 
 /// A plaintext has to be right within the error that it states.
-fn check(what: &str, encoder: &Encoder, found: &Plaintext, expected: &[Complex64]) -> Result<(), Box<dyn Error>> {
+fn check<P: Decodable>(
+    what: &str,
+    encoder: &Encoder,
+    found: &Plaintext<P>,
+    expected: &[Complex64],
+) -> Result<(), Box<dyn Error>> {
     let worst = encoder.decode_complex(found)?.iter().zip(expected).map(|(f, e)| (f - e).norm()).fold(0.0, f64::max);
     println!("    {what}: error 2^{:.1}, bound 2^{:.1}", worst.log2(), found.error_bound().log2());
     require(what, worst <= found.error_bound())

@@ -34,7 +34,7 @@ use sudare_expr::Matrix;
 use sudare_expr::{Operand, Shape};
 use sudare_he::circuits::block_product::BlockProduct;
 use sudare_he::ckks::{
-    Batch, Ciphertext, CiphertextOf, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext,
+    Batch, Ciphertext, CiphertextOf, Decrypted, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext,
 };
 use sudare_ring::threads;
 use sudare_rlwe::{Backend, Blocks};
@@ -260,7 +260,7 @@ impl Product for Module {
         self.plan.multiply(evaluator, &(), left.into(), right.into())
     }
 
-    fn decode(&self, output: &[Plaintext]) -> Result<Vec<Matrix>, MatrixError> {
+    fn decode(&self, output: &[Decrypted]) -> Result<Vec<Matrix>, MatrixError> {
         check_count("results", output.len(), self.ciphertexts(Operand::Output))?;
         let Blocks { block_rows, block_columns, side: d, .. } = self.plan.blocks();
         let slots = self.plan.options.slots;

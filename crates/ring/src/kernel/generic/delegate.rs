@@ -32,7 +32,9 @@ macro_rules! limb_kernels_of {
 
             $($with)::+! { $this: &$type;
                 fn forward(a: &mut [u64], _ahead: &mut crate::kernel::Ahead<'_>) = $whole.forward(a);
-                fn inverse(a: &mut [u64], _ahead: &mut crate::kernel::Ahead<'_>) = $whole.inverse(a);
+                fn inverse(a: &mut [u64], _ahead: &mut crate::kernel::Ahead<'_>) = $whole.inverse(a, None);
+                fn inverse_of(out: &mut [u64], values: crate::kernel::contract::Values<'_>)
+                    = $whole.inverse(out, Some(crate::kernel::contract::Source { kernels: $this, values }));
                 fn forward_partial(a: &mut [u64], layers: u32) = $limb.forward_partial(a, layers);
                 fn inverse_partial(a: &mut [u64], layers: u32) = $limb.inverse_partial(a, layers);
 

@@ -16,6 +16,8 @@ pub(crate) mod roots;
 #[allow(unsafe_code)]
 pub(crate) mod rows;
 pub(crate) mod scalar;
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+pub(crate) mod signed;
 pub(crate) mod special_fft;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod vectors;

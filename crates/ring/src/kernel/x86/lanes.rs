@@ -105,7 +105,6 @@ fn transpose(v: [__m512i; 8]) -> [__m512i; 8] {
 
 impl Lanes for Avx512 {
     type V = __m512i;
-    const SIXTEEN: bool = true;
 
     with_avx512! { this: Avx512;
         fn splat(x: u64) -> __m512i = splat(x);

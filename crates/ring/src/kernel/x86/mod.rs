@@ -32,7 +32,13 @@ macro_rules! limb_kernels {
 
             crate::kernel::x86::tokens::$with! { this: &$type;
                 fn forward(a: &mut [u64], ahead: &mut Ahead<'_>) = this.forward(a, ahead);
-                fn inverse(a: &mut [u64], ahead: &mut Ahead<'_>) = this.inverse(a, ahead);
+                fn inverse(a: &mut [u64], ahead: &mut Ahead<'_>) = this.inverse(a, ahead, None);
+                fn inverse_of(out: &mut [u64], values: crate::kernel::contract::Values<'_>)
+                    = this.inverse(
+                        out,
+                        &mut Ahead::of(&[]),
+                        Some(crate::kernel::contract::Source { kernels: this, values })
+                    );
                 fn forward_partial(a: &mut [u64], layers: u32) = this.forward_partial(a, layers);
                 fn inverse_partial(a: &mut [u64], layers: u32) = this.inverse_partial(a, layers);
 

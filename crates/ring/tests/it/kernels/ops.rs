@@ -292,6 +292,11 @@ fn tensors_phases_and_longer_operands() {
     let phase = ops::phase(&wanted, &a0, 2);
     let horner = wanted[2].mul(&x0).add(&wanted[1]).mul(&x0).add(&wanted[0]);
     assert_same(&[phase], &[horner]);
+    for parts in 0..=3 {
+        let found = ops::phase_coefficients(&wanted[..parts], &a0, 2);
+        assert_eq!(found.words(), ops::phase(&wanted[..parts], &a0, 2).into_coeff().words(), "{parts} parts");
+    }
+    assert_eq!(a0.first_to_coeff(1).words(), a0.truncated(1).into_coeff().words());
     let mut difference = x0.clone();
     difference.mul_sub(&a1, &b1);
     assert_same(&[difference], &[x0.sub(&x1.mul(&y1))]);

@@ -121,6 +121,15 @@ fn families_agree_bit_for_bit_and_invert() {
                     assert!(got == a, "round trip, {what}");
                     other.inverse(&mut got);
                     assert!(got == back, "inverse, {what}");
+                    got.fill(7);
+                    other.inverse_of(&mut got, &a);
+                    assert!(got == back, "inverse of a row, {what}");
+                    // a·want + a, whose terms are the largest where a's are.
+                    let mut sum = a.clone();
+                    limbs[0].mul_assign_add(&mut sum, &want, &a);
+                    reference.inverse(&mut sum);
+                    other.inverse_of_sum(&mut got, &a, &want, &a);
+                    assert!(got == sum, "inverse of a sum, {what}");
                 }
             }
         }

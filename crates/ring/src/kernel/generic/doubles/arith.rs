@@ -29,6 +29,7 @@
 //! `T = 2^(53−K)`: 4096 terms of 40-bit primes, 64 of 46-bit ones, 4 of 50-bit ones.
 
 use super::lanes::{Doubles, Reals};
+use crate::kernel::generic::signed::{Constant, Eight, Signed};
 use crate::modulus::{Modulus, Shoup};
 
 /// Primes below this many bits are served.
@@ -47,6 +48,18 @@ pub(crate) type Factor<L> = (<L as Reals>::V, <L as Reals>::V);
 pub(crate) fn pair(q: &Modulus, w: u64) -> Pair {
     let centered = q.center(w) as f64;
     [centered, centered / q.value() as f64]
+}
+
+impl Constant for Pair {
+    type Eights = [Eight; 2];
+
+    fn new(q: &Modulus, w: u64) -> Self {
+        pair(q, w)
+    }
+
+    fn eights(lanes: [Self; 8]) -> [Eight; 2] {
+        [0, 1].map(|i| Eight(lanes.map(|pair| pair[i].to_bits())))
+    }
 }
 
 /// The constants of one prime in every lane.
@@ -131,6 +144,88 @@ impl<L: Doubles> Arith<L> {
     #[inline(always)]
     pub(crate) fn residue(self, x: L::V) -> L::V {
         self.positive(self.reduce(x))
+    }
+}
+
+impl<L: Doubles> Signed for Arith<L> {
+    type V = L::V;
+    type Constant = Pair;
+    type Factor = Factor<L>;
+    const PARTS: usize = L::PARTS;
+
+    #[inline(always)]
+    fn zero(self) -> L::V {
+        self.l.splat(0.0)
+    }
+
+    #[inline(always)]
+    fn load(self, x: &[u64; 8], part: usize) -> L::V {
+        self.l.load(x, part)
+    }
+
+    #[inline(always)]
+    fn store(self, x: &mut [u64; 8], part: usize, v: L::V) {
+        self.l.store(x, part, v);
+    }
+
+    #[inline(always)]
+    fn load_words(self, x: &[u64; 8], part: usize) -> L::V {
+        self.l.load_words(x, part)
+    }
+
+    #[inline(always)]
+    fn store_words(self, x: &mut [u64; 8], part: usize, v: L::V) {
+        self.l.store_words(x, part, v);
+    }
+
+    #[inline(always)]
+    fn transpose(self, v: [L::V; 8]) -> [L::V; 8] {
+        self.l.transpose(v)
+    }
+
+    #[inline(always)]
+    fn splat(self, w: &Pair) -> Factor<L> {
+        Self::splat(self, w)
+    }
+
+    #[inline(always)]
+    fn per_lane(self, [w, quotient]: &[Eight; 2], part: usize) -> Factor<L> {
+        (self.l.load(&w.0, part), self.l.load(&quotient.0, part))
+    }
+
+    #[inline(always)]
+    fn add(self, x: L::V, y: L::V) -> L::V {
+        self.l.add(x, y)
+    }
+
+    #[inline(always)]
+    fn sub(self, x: L::V, y: L::V) -> L::V {
+        self.l.sub(x, y)
+    }
+
+    #[inline(always)]
+    fn times(self, x: L::V, w: Factor<L>) -> L::V {
+        Self::times(self, x, w)
+    }
+
+    #[inline(always)]
+    fn reduce(self, x: L::V) -> L::V {
+        Self::reduce(self, x)
+    }
+
+    #[inline(always)]
+    fn reduce_sum(self, x: L::V) -> L::V {
+        Self::reduce(self, x)
+    }
+
+    #[inline(always)]
+    fn positive(self, x: L::V) -> L::V {
+        Self::positive(self, x)
+    }
+
+    #[inline(always)]
+    fn residue(self, x: L::V) -> L::V {
+        Self::residue(self, x)
     }
 }
 

@@ -46,8 +46,3 @@ impl Packing {
         &bytes[first * self.width..first * self.width + 16].as_chunks().0[0]
     }
 }
-
-/// Lanes of a register.
-pub(crate) const fn lanes<L: Reals>() -> usize {
-    8 / L::PARTS
-}

@@ -6,12 +6,14 @@ mod elementwise;
 mod external;
 mod gemm;
 pub(crate) mod lanes;
-mod ntt;
 mod partial;
 mod sums;
 mod tables;
 
 use super::additive::additive_methods;
+use super::signed::ntt;
+use super::signed::tables::Sums;
+use crate::kernel::contract::Source;
 use crate::modulus::Modulus;
 use arith::{Arith, DOUBLE_MODULUS_BITS};
 use lanes::Doubles;
@@ -34,12 +36,25 @@ impl<L: Doubles> DoubleLimb<L> {
 
     /// For degree `n` and its root ψ.
     pub(crate) fn new(lanes: L, q: &Modulus, n: usize, root: u64) -> Self {
-        Self { lanes, q: *q, n, t: DoubleTables::new(q, n, root, L::RADIX) }
+        Self { lanes, q: *q, n, t: tables::tables(q, n, root, L::RADIX) }
     }
 
     #[inline(always)]
     fn arith(&self) -> Arith<L> {
         Arith::new(self.lanes, &self.q)
+    }
+
+    #[inline(always)]
+    pub(crate) fn forward(&self, a: &mut [u64]) {
+        ntt::forward(self.arith(), &self.t, a);
+    }
+
+    #[inline(always)]
+    pub(crate) fn inverse(&self, a: &mut [u64], source: Option<Source<'_>>) {
+        match self.t.sums {
+            Sums::Last => ntt::inverse::<_, { Sums::Last as u8 }>(self.arith(), &self.t, a, source),
+            _ => ntt::inverse::<_, { Sums::Later as u8 }>(self.arith(), &self.t, a, source),
+        }
     }
 
     additive_methods!();

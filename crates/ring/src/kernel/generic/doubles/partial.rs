@@ -3,14 +3,14 @@
 use super::DoubleLimb;
 use super::arith::Arith;
 use super::lanes::Doubles;
-use super::ntt::{
+use crate::kernel::generic::signed::ntt::{
     PLAIN, PerLane, REDUCED, Twiddles, forward_pass_of, inverse_pass_of, load_columns, squares, store_columns,
 };
-use super::tables::split;
+use crate::kernel::generic::signed::tables::{Sums, split};
 
 /// The first `layers ≤ 3` of three forward layers on eight rows.
 #[inline(always)]
-fn forward_rows<L: Doubles>(f: Arith<L>, v: &mut [L::V; 8], w: impl Twiddles<L>, layers: u32) {
+fn forward_rows<L: Doubles>(f: Arith<L>, v: &mut [L::V; 8], w: impl Twiddles<Arith<L>>, layers: u32) {
     for l in 0..layers {
         let half = 4 >> l;
         for i in 0..4 {
@@ -24,7 +24,7 @@ fn forward_rows<L: Doubles>(f: Arith<L>, v: &mut [L::V; 8], w: impl Twiddles<L>,
 
 /// The way back.
 #[inline(always)]
-fn inverse_rows<L: Doubles>(f: Arith<L>, v: &mut [L::V; 8], w: impl Twiddles<L>, layers: u32) {
+fn inverse_rows<L: Doubles>(f: Arith<L>, v: &mut [L::V; 8], w: impl Twiddles<Arith<L>>, layers: u32) {
     for l in (0..layers).rev() {
         let half = 4 >> l;
         for i in 0..4 {
@@ -64,17 +64,17 @@ impl<L: Doubles> DoubleLimb<L> {
         for layers in passes {
             let at = (1usize << depth, 0, layers);
             match depth {
-                0 => forward_pass_of::<L, PLAIN>(f, &self.t, a, at),
-                _ => forward_pass_of::<L, REDUCED>(f, &self.t, a, at),
+                0 => forward_pass_of::<_, PLAIN>(f, &self.t, a, at),
+                _ => forward_pass_of::<_, REDUCED>(f, &self.t, a, at),
             }
             depth += layers;
         }
         if left > 0 {
             for (square, lane) in squares(a).iter_mut().zip(&self.t.forward_lanes) {
                 for group in 0..L::PARTS {
-                    let mut v = load_columns(l, square, group);
+                    let mut v = load_columns(f, square, group);
                     forward_rows(f, &mut v, PerLane(lane, group), left);
-                    store_columns(l, square, group, v);
+                    store_columns(f, square, group, v);
                 }
             }
         }
@@ -88,7 +88,7 @@ impl<L: Doubles> DoubleLimb<L> {
 
     #[inline(always)]
     pub(crate) fn inverse_partial(&self, a: &mut [u64], layers: u32) {
-        let (f, l) = (self.arith(), self.lanes);
+        let f = self.arith();
         if layers == 0 {
             return;
         }
@@ -97,9 +97,9 @@ impl<L: Doubles> DoubleLimb<L> {
         if left > 0 {
             for (square, lane) in squares(a).iter_mut().zip(&self.t.inverse_lanes) {
                 for group in 0..L::PARTS {
-                    let mut v = load_columns(l, square, group);
+                    let mut v = load_columns(f, square, group);
                     inverse_rows(f, &mut v, PerLane(lane, group), left);
-                    store_columns(l, square, group, v);
+                    store_columns(f, square, group, v);
                 }
             }
         }
@@ -109,8 +109,8 @@ impl<L: Doubles> DoubleLimb<L> {
             depth -= layers;
             let at = (1usize << depth, 0);
             match depth {
-                0 => inverse_pass_of::<L, true, true>(f, &self.t, a, at, layers, scale),
-                _ => inverse_pass_of::<L, true, false>(f, &self.t, a, at, layers, scale),
+                0 => inverse_pass_of::<_, { Sums::Later as u8 }, true>(f, &self.t, a, at, layers, scale),
+                _ => inverse_pass_of::<_, { Sums::Later as u8 }, false>(f, &self.t, a, at, layers, scale),
             }
         }
     }

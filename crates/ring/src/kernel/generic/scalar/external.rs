@@ -1,7 +1,7 @@
 //! Products of a row of evaluated polynomials with a small matrix of them, eight values at a time.
 
 use super::Word;
-use super::sums::lazy_terms;
+use super::sums::Reduction;
 use crate::kernel::PackedMatrix;
 use crate::kernel::contract::Monomials;
 use crate::modulus::Modulus;
@@ -15,7 +15,7 @@ pub(crate) fn product(
     m: &PackedMatrix,
     monomials: Option<Monomials<'_>>,
 ) {
-    let (word, lazy) = (Word::new(q), lazy_terms(2 * q.bits()));
+    let (word, by) = (Word::new(q), Reduction::new(q, q.bits(), m.groups() * m.rows()));
     let (n, columns) = (digits.len() / m.rows(), m.columns());
     let (bytes, width) = m.raw();
     let mask = u64::MAX >> (64 - 8 * width);
@@ -38,7 +38,7 @@ pub(crate) fn product(
             for l in 0..8 {
                 let mut at = m.offset(0, 0, c, v) + l * width;
                 let mut total = 0u64;
-                for terms in factors.chunks(lazy) {
+                for terms in factors.chunks(by.lazy) {
                     let mut sum = u128::from(total);
                     for x in terms {
                         // A whole word, of which the next values' bytes are cut off.
@@ -47,7 +47,7 @@ pub(crate) fn product(
                         sum += u128::from(x[l]) * u128::from(u64::from_le_bytes(key) & mask);
                         at += 8 * width * columns;
                     }
-                    total = q.reduce_u128(sum);
+                    total = by.reduce(sum);
                 }
                 out[c * n + 8 * v + l] = total;
             }

@@ -96,8 +96,21 @@ impl Word {
     /// 2^(bits+2)/2^64 ≤ 1/2 from μ and 1 from its own floor, so the remainder is below 2q.
     #[inline(always)]
     fn reduce_square(self, product: u128) -> u64 {
-        let quotient = high((product >> (self.bits - 2)) as u64, self.mu);
-        subtract_once((product as u64).wrapping_sub(quotient.wrapping_mul(self.q)), self.q)
+        subtract_once(self.remainder(product), self.q)
+    }
+
+    /// `x < 2^(bits+62)` modulo q: as a square, but that the quotient lags by up to 1 from μ, so that the remainder is below 3q.
+    #[inline(always)]
+    fn reduce_sum(self, x: u128) -> u64 {
+        self.residue(self.remainder(x))
+    }
+
+    /// `x` less its approximate quotient times q.
+    #[inline(always)]
+    fn remainder(self, x: u128) -> u64 {
+        // The shift is below 64; it is said where the compiler sees it.
+        let quotient = high((x >> ((self.bits - 2) & 63)) as u64, self.mu);
+        (x as u64).wrapping_sub(quotient.wrapping_mul(self.q))
     }
 
     /// `[0, 4q)` to `[0, q)`.

@@ -3,6 +3,7 @@
 //! ones (Harvey); `4q < 2^63`.
 
 use super::{Factor, ScalarLimb, Word, subtract_once};
+use crate::kernel::contract::Source;
 use crate::order::transpose64;
 
 /// Two words and the twiddle between them, forward.
@@ -137,6 +138,9 @@ impl ScalarLimb {
         }
     }
 
+    /// Words that go to the nearest cache together.
+    const NEAR: usize = 2048;
+
     /// Every block of 64 in its other order, each word through `finish`.
     #[inline(always)]
     fn transpose(a: &mut [u64], finish: impl Fn(u64) -> u64) {
@@ -156,8 +160,13 @@ impl ScalarLimb {
     }
 
     #[inline(always)]
-    pub(crate) fn inverse(&self, a: &mut [u64]) {
-        Self::transpose(a, |x| x);
+    pub(crate) fn inverse(&self, a: &mut [u64], source: Option<Source<'_>>) {
+        for (i, part) in a.chunks_mut(Self::NEAR).enumerate() {
+            if let Some(source) = &source {
+                source.fill(i * Self::NEAR, part);
+            }
+            Self::transpose(part, |x| x);
+        }
         self.inverse_layers(self.word(), a, self.n.trailing_zeros());
     }
 

@@ -1,6 +1,6 @@
 //! Sums of products: added up in 128 bits, a few words side by side, and reduced once.
 
-use super::ScalarLimb;
+use super::{ScalarLimb, Word};
 use crate::kernel::contract::{Rows, RowsMut};
 use crate::modulus::Modulus;
 use crate::packed::{BLOCK, PackedBlocks, unpack};
@@ -8,17 +8,39 @@ use crate::packed::{BLOCK, PackedBlocks, unpack};
 /// Words side by side: their sums stay in registers.
 const SIDE: usize = 4;
 
-/// Products of words of so many bits in all that 128 bits hold with what a reduction leaves.
-#[inline(always)]
-pub(super) fn lazy_terms(bits: u32) -> usize {
-    1 << (127 - bits).min(20)
+/// How sums of products of so many bits are reduced.
+#[derive(Clone, Copy)]
+pub(super) struct Reduction<'a> {
+    q: &'a Modulus,
+    word: Word,
+    /// Whether sums of all terms and a residue are so small that [`Word::reduce_sum`] takes them.
+    near: bool,
+    /// Terms that 128 bits hold with what a reduction leaves.
+    pub lazy: usize,
+}
+
+impl<'a> Reduction<'a> {
+    /// For `terms` products of a word and a residue.
+    #[inline(always)]
+    pub(super) fn new(q: &'a Modulus, word_bits: u32, terms: usize) -> Self {
+        let near = terms <= 1 << 62u32.saturating_sub(word_bits).min(20);
+        Self { q, word: Word::new(q), near, lazy: 1 << (127 - word_bits - q.bits()).min(20) }
+    }
+
+    /// The sum modulo q.
+    #[inline(always)]
+    pub(super) fn reduce(self, sum: u128) -> u64 {
+        match self.near {
+            true => self.word.reduce_sum(sum),
+            false => self.q.reduce_u128(sum),
+        }
+    }
 }
 
 /// `out = start + Σ_j a_j · b_j` of [`SIDE`] words each; `b(j)` gives those of term `j`.
 #[inline(always)]
 fn sum<'a>(
-    q: &Modulus,
-    lazy: usize,
+    by: Reduction<'_>,
     terms: usize,
     start: [u64; SIDE],
     row: impl Fn(usize) -> (&'a [u64; SIDE], [u64; SIDE]),
@@ -26,7 +48,7 @@ fn sum<'a>(
     let mut total = start;
     let mut first = 0;
     loop {
-        let end = terms.min(first + lazy);
+        let end = terms.min(first + by.lazy);
         let mut sums = total.map(u128::from);
         for j in first..end {
             let (x, y) = row(j);
@@ -34,7 +56,7 @@ fn sum<'a>(
                 sums[l] += u128::from(x[l]) * u128::from(y[l]);
             }
         }
-        total = sums.map(|s| q.reduce_u128(s));
+        total = sums.map(|s| by.reduce(s));
         if end == terms {
             return total;
         }
@@ -51,9 +73,9 @@ fn words(row: &[u64], at: usize) -> &[u64; SIDE] {
 impl ScalarLimb {
     #[inline(always)]
     pub(crate) fn dot(&self, out: &mut [u64], a: &[&[u64]], b: &[&[u64]]) {
-        let (q, lazy) = (&self.q, lazy_terms(2 * self.q.bits()));
+        let by = Reduction::new(&self.q, self.q.bits(), a.len());
         for (i, o) in out.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-            *o = sum(q, lazy, a.len(), [0; SIDE], |j| (words(a[j], SIDE * i), *words(b[j], SIDE * i)));
+            *o = sum(by, a.len(), [0; SIDE], |j| (words(a[j], SIDE * i), *words(b[j], SIDE * i)));
         }
     }
 
@@ -72,7 +94,7 @@ impl ScalarLimb {
         b: PackedBlocks<'_>,
         start: Option<&[u64]>,
     ) {
-        let (q, lazy) = (&self.q, lazy_terms(2 * self.q.bits()));
+        let by = Reduction::new(&self.q, self.q.bits(), a.len());
         let unit = b.width().unit_words();
         let [out0, out1] = out;
         let mut pairs = vec![[[0u64; BLOCK]; 2]; a.len()];
@@ -88,7 +110,7 @@ impl ScalarLimb {
                     let place = at * BLOCK + SIDE * i;
                     let first = start.filter(|_| part == 0).map_or([0; SIDE], |row| *words(row, place));
                     let row = |j: usize| (words(a[j], place), *words(&pairs[j][part], SIDE * i));
-                    *o = sum(q, lazy, a.len(), first, row);
+                    *o = sum(by, a.len(), first, row);
                 }
             }
         }
@@ -96,9 +118,9 @@ impl ScalarLimb {
 
     #[inline(always)]
     pub(crate) fn combine(&self, out: &mut [u64], src: &[&[u64]], w: &[u64], bound_bits: u32) {
-        let (q, lazy) = (&self.q, lazy_terms(self.q.bits() + bound_bits));
+        let by = Reduction::new(&self.q, bound_bits, src.len());
         for (i, o) in out.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-            *o = sum(q, lazy, src.len(), [0; SIDE], |j| (words(src[j], SIDE * i), [w[j]; SIDE]));
+            *o = sum(by, src.len(), [0; SIDE], |j| (words(src[j], SIDE * i), [w[j]; SIDE]));
         }
     }
 
@@ -111,7 +133,7 @@ impl ScalarLimb {
         (m, k, n): (usize, usize, usize),
         accumulate: bool,
     ) {
-        let (q, lazy) = (&self.q, lazy_terms(2 * self.q.bits()));
+        let by = Reduction::new(&self.q, self.q.bits(), k);
         // A panel of columns, copied once for all rows.
         let mut panel = vec![[0u64; SIDE]; k];
         for at in (0..n).step_by(SIDE) {
@@ -122,7 +144,7 @@ impl ScalarLimb {
                 let x = &a.words[i * a.stride..][..k];
                 let place = &mut c.words[i * c.stride + at..][..SIDE];
                 let start = if accumulate { *words(place, 0) } else { [0; SIDE] };
-                place.copy_from_slice(&sum(q, lazy, k, start, |t| (&panel[t], [x[t]; SIDE])));
+                place.copy_from_slice(&sum(by, k, start, |t| (&panel[t], [x[t]; SIDE])));
             }
         }
     }

@@ -8,8 +8,6 @@ use crate::modulus::{Modulus, Shoup};
 pub(crate) trait Lanes: Copy {
     /// Eight words.
     type V: Copy;
-    /// Whether sixteen vectors have room in registers: transforms have passes of four layers then.
-    const SIXTEEN: bool;
     /// One word in every lane.
     fn splat(self, x: u64) -> Self::V;
     /// From memory.

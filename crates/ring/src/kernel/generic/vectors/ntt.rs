@@ -16,6 +16,7 @@
 use super::super::rows::{Columns, Rows};
 use super::lanes::Lanes;
 use super::tables::{ForwardPlan, InversePlan, LaneBlock, Pair, VectorTables};
+use crate::kernel::contract::Source;
 
 /// A vector of a family's lanes.
 pub(crate) type V<A> = <<A as Arithmetic>::Lanes as Lanes>::V;
@@ -380,7 +381,7 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
     ) {
         match radix {
             2 => self.pass::<PLAN, 2, 4, FIRST, C>(&t.forward, a, m, first, stride),
-            4 if A::Lanes::SIXTEEN => self.pass::<PLAN, 4, 16, FIRST, 1>(&t.forward, a, m, first, stride),
+            4 => self.pass::<PLAN, 4, 16, FIRST, 1>(&t.forward, a, m, first, stride),
             _ => self.pass::<PLAN, 3, 8, FIRST, C>(&t.forward, a, m, first, stride),
         }
     }
@@ -633,9 +634,14 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
         }
     }
 
-    /// The inverse transform of a whole limb, with a plan known at compile time; `C` columns side by side.
+    /// The inverse transform of a whole limb, with a plan known at compile time; `C` columns side by side. Of `source`, if there is one.
     #[inline(always)]
-    pub(crate) fn inverse<const PLAN: u8, const C: usize>(self, t: &VectorTables, a: &mut [u64]) {
+    pub(crate) fn inverse<const PLAN: u8, const C: usize>(
+        self,
+        t: &VectorTables,
+        a: &mut [u64],
+        source: Option<Source<'_>>,
+    ) {
         let n = a.len();
         let passes = t.inverse_passes;
         let roots: [Twiddle<A>; 3] = splat_all(self.arithmetic.lanes(), &t.inverse_roots);
@@ -660,6 +666,9 @@ impl<A: Arithmetic, const AHEAD: bool> Transform<A, AHEAD> {
                 kernel.distance += kernel.per_pass * (1 + passes.len() - t.inverse_outer) as isize;
             } else {
                 let blocks = size / 64;
+                if let Some(source) = &source {
+                    source.fill(i * size, chunk);
+                }
                 let at = starts[passes.len()] + 8 * i * blocks;
                 let per_lane = &t.inverse_lanes[i * blocks..(i + 1) * blocks];
                 kernel.inverse_head::<PLAN, C>(per_lane, &t.inverse[at..at + 8 * blocks], &roots, chunk);

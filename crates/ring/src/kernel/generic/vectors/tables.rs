@@ -37,7 +37,7 @@ pub(crate) type LaneBlock = [Lanes; 14];
 /// 2^17. The passes after the first `.1` work on blocks that stay in the L1 cache.
 type Passes = (&'static [usize], usize);
 
-const SIXTEEN_ROWS: [Passes; 9] = [
+const FORWARD_PASSES: [Passes; 9] = [
     (&[3], 0),
     (&[4], 0),
     (&[2, 3], 0),
@@ -49,8 +49,8 @@ const SIXTEEN_ROWS: [Passes; 9] = [
     (&[2, 3, 3, 3], 2),
 ];
 
-/// The same with at most eight rows a pass.
-const EIGHT_ROWS: [Passes; 9] = [
+/// The same of an inverse transform, with at most eight rows a pass.
+const INVERSE_PASSES: [Passes; 9] = [
     (&[3], 0),
     (&[2, 2], 0),
     (&[2, 3], 0),
@@ -117,8 +117,8 @@ pub(crate) struct VectorTables {
 }
 
 impl VectorTables {
-    /// For the root ψ of degree `n`; `sixteen` as [`super::lanes::Lanes::SIXTEEN`].
-    pub fn new(modulus: &Modulus, n: usize, root: u64, word: LaneWord, sixteen: bool) -> Self {
+    /// For the root ψ of degree `n`.
+    pub fn new(modulus: &Modulus, n: usize, root: u64, word: LaneWord) -> Self {
         let powers = reversed_powers(modulus, n, root);
         let inverse_powers = reversed_powers(modulus, n, inverse_root(modulus, n, root));
         let layer_inverses: Vec<Pair> = layer_inverses(modulus, n).map(|w| word.pair(&w)).collect();
@@ -128,8 +128,8 @@ impl VectorTables {
         // ρ^−j of block `i` where the layer whose twiddle is ρ has `4·blocks` (radix 8) blocks.
         let rho =
             |depth: usize, radix: usize, i: usize| inverse_powers[(1 << (depth + radix - 1)) + (i << (radix - 1))];
-        let (forward_passes, forward_outer) = if sixteen { SIXTEEN_ROWS[index] } else { EIGHT_ROWS[index] };
-        let (inverse_passes, inverse_outer) = EIGHT_ROWS[index];
+        let (forward_passes, forward_outer) = FORWARD_PASSES[index];
+        let (inverse_passes, inverse_outer) = INVERSE_PASSES[index];
 
         let mut inverse = Vec::new();
         let mut depth = 0;

@@ -1,178 +1,221 @@
-//! Primes of 51 to 60 bits: transforms in vectors of words, from the 32×32-bit multiplier; everything else, and
-//! primes of 61 bits, in plain words.
+//! Primes of 51 to 60 bits: transforms in words that are multiplied by halves; everything else, and primes of 61
+//! bits, in plain words.
 //!
-//! A butterfly takes nine such products and some twenty other operations for four words, where plain words
-//! take three 64-bit products each. Words stay below 2^63, so that the sign of a difference tells its order:
-//! lazy products are below 4q, values between layers below 8q.
+//! # The product
+//! A value `y` of magnitude below 2^63 − 2^32 is `y_1·2^32 + y_0` with signed halves. For a constant w, tables have
+//! `w_0 ≡ w` and `w_1 ≡ w·2^32` modulo q, and the integers `g_i` nearest to `w_i·2^32/q`; of the two representatives that
+//! are near `q/2` the one whose `g_i` is in `[−2^31, 2^31)`. With
+//!
+//!     c = ⌊(y_0·g_0 + y_1·g_1 + 2^31) / 2^32⌋,  r = y_0·w_0 + y_1·w_1 − c·q
+//!
+//! the sum in c stays below 2^63, and c, which is a signed half itself, differs from `(y_0·w_0 + y_1·w_1)/q` by less than 1/2 for
+//! its rounding and by at most `(|y_0| + |y_1|)/2^33`, 1/2, for that of the `g_i`. So **|r| < q**, and r is known from its
+//! residue modulo 2^64: two products for c and, since only their lower words count, six for r.
+//!
+//! # Values
+//! Below 8q in magnitude, `8q < 2^63`. A forward layer adds at most q, so that a pass of three layers may begin at 4q, to
+//! which [`Signed::reduce`] brings what only additions touch. Inverse passes take and give values up to 2q: every sum is of two values
+//! up to 2q, and [`Signed::reduce_sum`] halves it unless it is of two products.
 
 use super::super::tokens::{Avx2, with_avx2};
 use super::lanes::{load_half, store_half, transpose};
+use crate::kernel::contract::Source;
 use crate::kernel::features::Proof;
 use crate::kernel::generic::scalar::ScalarLimb;
-use crate::kernel::generic::vectors::lanes::Lanes;
-use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
-use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan, LaneWord, VectorTables};
+use crate::kernel::generic::signed::tables::{Passes, Sums, Tables};
+use crate::kernel::generic::signed::{Constant, Eight, Signed, ntt};
 use crate::modulus::Modulus;
 use std::arch::x86_64::*;
 
-/// Eight words in two registers.
-type Words = [__m256i; 2];
+/// Largest prime of the transforms, in bits.
+const BITS: u32 = 60;
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn add(x: Words, y: Words) -> Words {
-    [_mm256_add_epi64(x[0], y[0]), _mm256_add_epi64(x[1], y[1])]
+/// Lower and upper half of `w_0`, of `w_1`, and both `g_i`.
+type Halves = [i32; 6];
+
+/// [`Halves`] in lanes, each in the lower half of a lane.
+type Factor = [__m256i; 6];
+
+/// A signed number as `upper·2^32 + lower` with signed halves.
+fn halves(x: i64) -> [i32; 2] {
+    let lower = x as i32;
+    [lower, ((x - i64::from(lower)) >> 32) as i32]
 }
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn sub(x: Words, y: Words) -> Words {
-    [_mm256_sub_epi64(x[0], y[0]), _mm256_sub_epi64(x[1], y[1])]
-}
+impl Constant for Halves {
+    type Eights = [Eight; 3];
 
-/// `x` in `[0, 2m)` to `[0, m)`, for `2m ≤ 2^63`: a negative difference leaves `x`.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn subtract_once(x: Words, m: Words) -> Words {
-    let mut out = sub(x, m);
-    for (d, x) in out.iter_mut().zip(x) {
-        let [difference, x] = [_mm256_castsi256_pd(*d), _mm256_castsi256_pd(x)];
-        *d = _mm256_castpd_si256(_mm256_blendv_pd(difference, x, difference));
-    }
-    out
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn reverse(x: Words) -> Words {
-    [_mm256_permute4x64_epi64::<0b00_01_10_11>(x[1]), _mm256_permute4x64_epi64::<0b00_01_10_11>(x[0])]
-}
-
-/// Four squares of 4×4.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn transpose8(v: [Words; 8]) -> [Words; 8] {
-    let mut out = v;
-    for i in 0..2 {
-        for j in 0..2 {
-            let mut rows = [_mm256_setzero_pd(); 8];
-            for k in 0..4 {
-                rows[k] = _mm256_castsi256_pd(v[4 * i + k][j]);
-            }
-            rows = transpose(rows);
-            for k in 0..4 {
-                out[4 * j + k][i] = _mm256_castpd_si256(rows[k]);
-            }
-        }
-    }
-    out
-}
-
-impl Lanes for Avx2 {
-    type V = Words;
-    const SIXTEEN: bool = false;
-
-    with_avx2! { this: Avx2;
-        fn splat(x: u64) -> Words = [_mm256_set1_epi64x(x as i64); 2];
-        fn load(x: &[u64; 8]) -> Words = [load_half(x, 0), load_half(x, 1)];
-        fn store(x: &mut [u64; 8], v: Words) = {
-            store_half(x, 0, v[0]);
-            store_half(x, 1, v[1]);
+    fn new(q: &Modulus, w: u64) -> Self {
+        let q = i128::from(q.value());
+        let part = |w: i128| {
+            let quotient = ((w << 33) + q) / (2 * q);
+            let turn = i128::from(quotient >> 31 != 0);
+            (halves((w - turn * q) as i64), (quotient - (turn << 32)) as i32)
         };
-        fn add(x: Words, y: Words) -> Words = add(x, y);
-        fn sub(x: Words, y: Words) -> Words = sub(x, y);
-        fn subtract_once(x: Words, m: Words) -> Words = subtract_once(x, m);
-        fn reverse(x: Words) -> Words = reverse(x);
-        fn transpose(v: [Words; 8]) -> [Words; 8] = transpose8(v);
-        fn prefetch(line: *const u8) = _mm_prefetch::<_MM_HINT_T1>(line.cast());
+        let ([a, b], g0) = part(i128::from(w));
+        let ([c, d], g1) = part((i128::from(w) << 32) % q);
+        [a, b, c, d, g0, g1]
+    }
+
+    fn eights(lanes: [Self; 8]) -> [Eight; 3] {
+        [0, 2, 4].map(|i| Eight(lanes.map(|w| u64::from(w[i + 1] as u32) << 32 | u64::from(w[i] as u32))))
     }
 }
 
 /// Constants of a prime in every lane.
 #[derive(Clone, Copy)]
-struct Butterflies {
+struct Split {
     token: Avx2,
-    q: Words,
-    two_q: Words,
-    four_q: Words,
+    /// The halves of q.
+    q: [__m256i; 2],
+    /// 2^31.
+    half: __m256i,
+    /// 4q, 2q and q, and their negatives.
+    steps: [[__m256i; 2]; 3],
 }
 
-/// `x · y` modulo 2^64.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn low_product(x: __m256i, y: __m256i) -> __m256i {
-    let (x_upper, y_upper) = (_mm256_srli_epi64::<32>(x), _mm256_srli_epi64::<32>(y));
-    let cross = _mm256_add_epi64(_mm256_mul_epu32(x, y_upper), _mm256_mul_epu32(x_upper, y));
-    _mm256_add_epi64(_mm256_mul_epu32(x, y), _mm256_slli_epi64::<32>(cross))
+impl Split {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new(token: Avx2, q: u64) -> Self {
+        let q = q as i64;
+        let multiple = |k: i64| [_mm256_set1_epi64x(k * q), _mm256_set1_epi64x(-k * q)];
+        let [lower, upper] = halves(q);
+        Self {
+            token,
+            q: [_mm256_set1_epi32(lower), _mm256_set1_epi32(upper)],
+            half: _mm256_set1_epi64x(1 << 31),
+            steps: [multiple(4), multiple(2), multiple(1)],
+        }
+    }
 }
 
-/// floor(x·y / 2^64), less at most 2.
+/// What stands in the upper halves, in the lower ones. (A shuffle: it leaves the multipliers' pipes alone.)
 #[inline]
 #[target_feature(enable = "avx2")]
-fn high_product(x: __m256i, y: __m256i) -> __m256i {
-    let (x_upper, y_upper) = (_mm256_srli_epi64::<32>(x), _mm256_srli_epi64::<32>(y));
-    let lh = _mm256_srli_epi64::<32>(_mm256_mul_epu32(x, y_upper));
-    let hl = _mm256_srli_epi64::<32>(_mm256_mul_epu32(x_upper, y));
-    _mm256_add_epi64(_mm256_mul_epu32(x_upper, y_upper), _mm256_add_epi64(lh, hl))
+fn upper(x: __m256i) -> __m256i {
+    _mm256_castps_si256(_mm256_movehdup_ps(_mm256_castsi256_ps(x)))
 }
 
-/// `y · w` in `[0, 4q)` for any `y`: the quotient lags by under 1 from the constant's, 2 from the approximate
-/// product and 1 from its floor.
+/// The sum of the products of two lower halves.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn mul(q: Words, y: Words, (w, quotient): (Words, Words)) -> Words {
-    let mut out = y;
-    for i in 0..2 {
-        let estimate = high_product(y[i], quotient[i]);
-        out[i] = _mm256_sub_epi64(low_product(y[i], w[i]), low_product(estimate, q[i]));
+fn products([x, y]: [__m256i; 2], [a, b]: [__m256i; 2]) -> __m256i {
+    _mm256_add_epi64(_mm256_mul_epi32(x, a), _mm256_mul_epi32(y, b))
+}
+
+/// See the product above.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn times(f: Split, y: __m256i, [a, b, c, d, g0, g1]: Factor) -> __m256i {
+    let y = [y, upper(_mm256_add_epi64(y, f.half))];
+    let quotient = upper(_mm256_add_epi64(products(y, [g0, g1]), f.half));
+    let high = _mm256_sub_epi64(products(y, [b, d]), _mm256_mul_epi32(quotient, f.q[1]));
+    let low = _mm256_sub_epi64(products(y, [a, c]), _mm256_mul_epi32(quotient, f.q[0]));
+    _mm256_add_epi64(low, _mm256_slli_epi64::<32>(high))
+}
+
+/// `x − m` for `x ≥ 0` and `x + m` below: up to 2m in magnitude to up to m.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn step(x: __m256i, [m, minus]: [__m256i; 2]) -> __m256i {
+    let [m, minus] = [_mm256_castsi256_pd(m), _mm256_castsi256_pd(minus)];
+    let change = _mm256_blendv_pd(minus, m, _mm256_castsi256_pd(x));
+    _mm256_add_epi64(x, _mm256_castpd_si256(change))
+}
+
+/// `x + q` where `x` is negative.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn positive(f: Split, x: __m256i) -> __m256i {
+    let [q, x_bits] = [_mm256_castsi256_pd(f.steps[2][0]), _mm256_castsi256_pd(x)];
+    _mm256_add_epi64(x, _mm256_castpd_si256(_mm256_blendv_pd(_mm256_setzero_pd(), q, x_bits)))
+}
+
+/// Steps leave `[−4q, 4q)`, `[−2q, 2q)`, `[−q, q)` of what is below 8q in magnitude.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn residue(f: Split, x: __m256i) -> __m256i {
+    positive(f, step(step(step(x, f.steps[0]), f.steps[1]), f.steps[2]))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn halves_of(w: &Halves) -> Factor {
+    let [a, b, c, d, g0, g1] = *w;
+    [
+        _mm256_set1_epi32(a),
+        _mm256_set1_epi32(b),
+        _mm256_set1_epi32(c),
+        _mm256_set1_epi32(d),
+        _mm256_set1_epi32(g0),
+        _mm256_set1_epi32(g1),
+    ]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn per_lane([first, second, quotients]: &[Eight; 3], part: usize) -> Factor {
+    let (x, y, g) = (load_half(&first.0, part), load_half(&second.0, part), load_half(&quotients.0, part));
+    [x, upper(x), y, upper(y), g, upper(g)]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn transpose_words(v: [__m256i; 8]) -> [__m256i; 8] {
+    let mut rows = [_mm256_setzero_pd(); 8];
+    for (row, x) in rows.iter_mut().zip(v) {
+        *row = _mm256_castsi256_pd(x);
+    }
+    rows = transpose(rows);
+    let mut out = v;
+    for (x, row) in out.iter_mut().zip(rows) {
+        *x = _mm256_castpd_si256(row);
     }
     out
 }
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn butterfly(f: Butterflies, x: Words, y: Words, w: (Words, Words), offset: bool) -> (Words, Words) {
-    let product = mul(f.q, y, w);
-    let top = if offset { add(x, f.four_q) } else { x };
-    (add(x, product), sub(top, product))
-}
-
-impl Butterflies {
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn residue(self, x: Words) -> Words {
-        subtract_once(subtract_once(x, self.two_q), self.q)
-    }
-}
-
-impl Proof<Avx2> for Butterflies {
+impl Proof<Avx2> for Split {
     #[inline(always)]
     fn proof(&self) -> Avx2 {
         self.token
     }
 }
 
-impl Arithmetic for Butterflies {
-    type Lanes = Avx2;
+impl Signed for Split {
+    type V = __m256i;
+    type Constant = Halves;
+    type Factor = Factor;
+    const PARTS: usize = 2;
 
-    #[inline(always)]
-    fn lanes(self) -> Avx2 {
-        self.token
+    with_avx2! { this: Split;
+        fn zero() -> __m256i = _mm256_setzero_si256();
+        fn load(x: &[u64; 8], part: usize) -> __m256i = load_half(x, part);
+        fn store(x: &mut [u64; 8], part: usize, v: __m256i) = store_half(x, part, v);
+        fn load_words(x: &[u64; 8], part: usize) -> __m256i = load_half(x, part);
+        fn store_words(x: &mut [u64; 8], part: usize, v: __m256i) = store_half(x, part, v);
+        fn transpose(v: [__m256i; 8]) -> [__m256i; 8] = transpose_words(v);
+        fn splat(w: &Halves) -> Factor = halves_of(w);
+        fn per_lane(w: &[Eight; 3], part: usize) -> Factor = per_lane(w, part);
+        fn add(x: __m256i, y: __m256i) -> __m256i = _mm256_add_epi64(x, y);
+        fn sub(x: __m256i, y: __m256i) -> __m256i = _mm256_sub_epi64(x, y);
+        fn times(x: __m256i, w: Factor) -> __m256i = times(this, x, w);
+        fn reduce(x: __m256i) -> __m256i = step(x, this.steps[0]);
+        fn reduce_sum(x: __m256i) -> __m256i = step(x, this.steps[1]);
+        fn positive(x: __m256i) -> __m256i = positive(this, x);
+        fn residue(x: __m256i) -> __m256i = residue(this, x);
     }
+}
 
-    #[inline(always)]
-    fn unit(self) -> Words {
-        self.four_q
-    }
-
-    with_avx2! { this: Butterflies;
-        fn mul(y: Words, w: (Words, Words)) -> Words = mul(this.q, y, w);
-        fn butterfly(x: Words, y: Words, w: (Words, Words), offset: bool) -> (Words, Words)
-            = butterfly(this, x, y, w, offset);
-        fn reduce(x: Words) -> Words = subtract_once(x, this.four_q);
-        fn finish(x: Words) -> Words = this.residue(subtract_once(x, this.four_q));
-        fn finish_product(x: Words) -> Words = this.residue(x);
-    }
+/// Where a forward transform reduces: before a pass that would reach 8q.
+fn reductions(passes: &Passes) -> Vec<bool> {
+    let mut bound = 1;
+    let pass = |layers| {
+        let reduce = bound + layers >= 8;
+        bound = if reduce { 4 + layers } else { bound + layers };
+        reduce
+    };
+    passes.with_tail().map(pass).collect()
 }
 
 /// A prime of 51 bits or more.
@@ -182,7 +225,7 @@ pub(super) struct WideLimb {
     /// What vectors do not do better.
     pub(super) limb: ScalarLimb,
     /// For primes of up to 60 bits.
-    tables: Option<VectorTables>,
+    tables: Option<Tables<Halves>>,
 }
 
 impl Proof<Avx2> for WideLimb {
@@ -194,33 +237,76 @@ impl Proof<Avx2> for WideLimb {
 
 impl WideLimb {
     pub(super) fn new(token: Avx2, q: &Modulus, n: usize, root: u64) -> Self {
-        let tables = (q.bits() <= 60).then(|| VectorTables::new(q, n, root, LaneWord::Bits64, Avx2::SIXTEEN));
+        let tables = (q.bits() <= BITS).then(|| Tables::new(q, (n, root), 3, reductions, Sums::Every));
         Self { token, limb: ScalarLimb::new(q, n, root), tables }
     }
 
-    #[inline]
-    #[target_feature(enable = "avx2,fma,bmi2,adx")]
-    fn transform(&self, t: &VectorTables) -> Transform<Butterflies, false> {
-        let multiple = |k: u64| Lanes::splat(self.token, self.limb.q.value() * k);
-        let (q, two_q, four_q) = (multiple(1), multiple(2), multiple(4));
-        Transform::new(Butterflies { token: self.token, q, two_q, four_q }, t)
+    with_avx2! { this: &WideLimb;
+        fn arith() -> Split = Split::new(this.token, this.limb.q.value());
     }
 
     #[inline]
     #[target_feature(enable = "avx2,fma,bmi2,adx")]
     pub(super) fn forward(&self, a: &mut [u64]) {
         match &self.tables {
-            Some(t) => self.transform(t).forward::<{ ForwardPlan::Layer as u8 }, 1>(t, a),
+            Some(t) => ntt::forward(self.arith(), t, a),
             None => self.limb.forward(a),
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx2,fma,bmi2,adx")]
-    pub(super) fn inverse(&self, a: &mut [u64]) {
+    pub(super) fn inverse(&self, a: &mut [u64], source: Option<Source<'_>>) {
         match &self.tables {
-            Some(t) => self.transform(t).inverse::<{ InversePlan::Layer as u8 }, 1>(t, a),
-            None => self.limb.inverse(a),
+            Some(t) => ntt::inverse::<_, { Sums::Every as u8 }>(self.arith(), t, a, source),
+            None => self.limb.inverse(a, source),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prime::ntt_primes;
+    use sudare_testkit::Random;
+
+    /// Products at the edges of halves and of the range, with factors near q/2, of whose representatives one has a quotient of a half.
+    #[test]
+    fn products_are_below_q() {
+        let Some(token) = Avx2::detect() else { return };
+        let mut random = Random(7);
+        for bits in [51, 55, 60] {
+            let modulus = Modulus::new(ntt_primes(512, bits, 1, &[]).unwrap()[0]).unwrap();
+            let split = WideLimb::new(token, &modulus, 512, 1).arith();
+            let q = modulus.value() as i64;
+            let near = [0, 1, q / 2 - 1, q / 2, q / 2 + 1, q / 2 + (q >> 34), q / 2 - (q >> 34), q - 1];
+            let factors: Vec<i64> = near.into_iter().chain((0..40).map(|_| (random.word() >> 1) as i64 % q)).collect();
+            let limit = 7 * q;
+            let edges = [0i64, 1, 1 << 31, (1 << 31) - 1, (1 << 32) - 1, 1 << 32, limit, limit - 1, limit >> 32 << 32];
+            let values: Vec<i64> = edges
+                .into_iter()
+                .chain([(limit >> 32 << 32) - (1 << 31), (limit >> 32 << 32) - (1 << 31) - 1])
+                .chain((0..53).map(|_| (random.word() >> 1) as i64 % limit))
+                .flat_map(|y| [y, -y])
+                .collect();
+            for w in factors {
+                let factor = split.splat(&Halves::new(&modulus, w as u64));
+                for eight in values.as_chunks::<8>().0 {
+                    let mut out = eight.map(|y| y as u64);
+                    for part in 0..2 {
+                        let product = split.times(split.load(&out, part), factor);
+                        split.store(&mut out, part, product);
+                    }
+                    for (y, r) in eight.iter().zip(out.map(|r| r as i64)) {
+                        assert!(r.abs() < q, "{y} · {w} modulo {q}");
+                        assert_eq!(
+                            (i128::from(*y) * i128::from(w) - i128::from(r)) % i128::from(q),
+                            0,
+                            "{y} · {w}, {q}"
+                        );
+                    }
+                }
+            }
         }
     }
 }

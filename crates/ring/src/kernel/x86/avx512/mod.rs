@@ -14,7 +14,6 @@ use crate::kernel::generic::digits;
 use crate::kernel::generic::doubles::DoubleLimb;
 use crate::kernel::generic::scalar::external;
 use crate::kernel::generic::vectors::elementwise;
-use crate::kernel::generic::vectors::lanes::Lanes;
 use crate::kernel::generic::vectors::tables::{LaneWord, VectorTables};
 use crate::kernel::{Ahead, Gadget, PackedMatrix};
 use crate::modulus::{Modulus, Shoup};
@@ -29,12 +28,7 @@ impl Kernels for Avx512 {
     fn limb(&self, q: &Modulus, n: usize, root: u64) -> Box<dyn LimbKernels> {
         match DoubleLimb::<Self>::serves(q) {
             true => Box::new(DoubleLimb::new(*self, q, n, root)),
-            false => Box::new(DqLimb {
-                token: *self,
-                q: *q,
-                n,
-                t: VectorTables::new(q, n, root, LaneWord::Bits64, Avx512::SIXTEEN),
-            }),
+            false => Box::new(DqLimb { token: *self, q: *q, n, t: VectorTables::new(q, n, root, LaneWord::Bits64) }),
         }
     }
 

@@ -4,6 +4,7 @@ use super::super::lanes::{csub, splat};
 use super::super::tokens::{Avx512, with_avx512};
 use super::DqLimb;
 use crate::kernel::Ahead;
+use crate::kernel::contract::Source;
 use crate::kernel::features::Proof;
 use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
 use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan};
@@ -125,8 +126,8 @@ impl DqLimb {
     }
 
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn inverse_by<const WIDE: bool, const PLAN: u8>(&self, a: &mut [u64]) {
-        self.transform::<WIDE>().inverse::<PLAN, 2>(&self.t, a);
+    fn inverse_by<const WIDE: bool, const PLAN: u8>(&self, a: &mut [u64], source: Option<Source<'_>>) {
+        self.transform::<WIDE>().inverse::<PLAN, 2>(&self.t, a, source);
     }
 
     /// Whether values between layers may reach 16q.
@@ -147,10 +148,10 @@ impl DqLimb {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn inverse(&self, a: &mut [u64], _ahead: &mut Ahead<'_>) {
+    pub(super) fn inverse(&self, a: &mut [u64], _ahead: &mut Ahead<'_>, source: Option<Source<'_>>) {
         match self.wide() {
-            true => self.inverse_by::<true, { InversePlan::Third as u8 }>(a),
-            false => self.inverse_by::<false, { InversePlan::Layer as u8 }>(a),
+            true => self.inverse_by::<true, { InversePlan::Third as u8 }>(a, source),
+            false => self.inverse_by::<false, { InversePlan::Layer as u8 }>(a, source),
         }
     }
 

@@ -8,12 +8,11 @@ mod packed;
 mod sums;
 
 use super::limb_kernels;
-use super::tokens::{Avx512, Ifma};
+use super::tokens::Ifma;
 use crate::kernel::contract::{Kernels, LimbKernels, Monomials, Rows, RowsMut, WordKernels};
 use crate::kernel::features::Proof;
 use crate::kernel::generic::digits;
 use crate::kernel::generic::vectors::elementwise;
-use crate::kernel::generic::vectors::lanes::Lanes;
 use crate::kernel::generic::vectors::tables::{LaneWord, VectorTables};
 use crate::kernel::{Ahead, Gadget, IFMA_MODULUS_BITS, PackedMatrix};
 use crate::modulus::{Modulus, Shoup};
@@ -26,12 +25,7 @@ impl Kernels for Ifma {
     }
 
     fn limb(&self, q: &Modulus, n: usize, root: u64) -> Box<dyn LimbKernels> {
-        Box::new(IfmaLimb {
-            token: *self,
-            q: *q,
-            n,
-            t: VectorTables::new(q, n, root, LaneWord::Bits52, Avx512::SIXTEEN),
-        })
+        Box::new(IfmaLimb { token: *self, q: *q, n, t: VectorTables::new(q, n, root, LaneWord::Bits52) })
     }
 
     fn words(&self) -> &dyn WordKernels {

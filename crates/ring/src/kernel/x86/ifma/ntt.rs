@@ -7,6 +7,7 @@ use super::super::lanes::splat;
 use super::super::tokens::{Avx512, Ifma, with_ifma};
 use super::IfmaLimb;
 use crate::kernel::Ahead;
+use crate::kernel::contract::Source;
 use crate::kernel::features::Proof;
 use crate::kernel::generic::vectors::ntt::{Arithmetic, Transform};
 use crate::kernel::generic::vectors::tables::{ForwardPlan, InversePlan};
@@ -112,9 +113,9 @@ impl IfmaLimb {
     }
 
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    fn inverse_by<const PLAN: u8>(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
+    fn inverse_by<const PLAN: u8>(&self, a: &mut [u64], ahead: &mut Ahead<'_>, source: Option<Source<'_>>) {
         let ahead = ahead.take(8 * self.n * (self.t.inverse_passes.len() + 1));
-        self.transform().asking(a, ahead).inverse::<PLAN, 2>(&self.t, a);
+        self.transform().asking(a, ahead).inverse::<PLAN, 2>(&self.t, a, source);
     }
 
     #[inline]
@@ -138,11 +139,11 @@ impl IfmaLimb {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-    pub(super) fn inverse(&self, a: &mut [u64], ahead: &mut Ahead<'_>) {
+    pub(super) fn inverse(&self, a: &mut [u64], ahead: &mut Ahead<'_>, source: Option<Source<'_>>) {
         match self.t.inverse_plan {
-            InversePlan::Pass => self.inverse_by::<{ InversePlan::Pass as u8 }>(a, ahead),
-            InversePlan::Third => self.inverse_by::<{ InversePlan::Third as u8 }>(a, ahead),
-            InversePlan::Layer => self.inverse_by::<{ InversePlan::Layer as u8 }>(a, ahead),
+            InversePlan::Pass => self.inverse_by::<{ InversePlan::Pass as u8 }>(a, ahead, source),
+            InversePlan::Third => self.inverse_by::<{ InversePlan::Third as u8 }>(a, ahead, source),
+            InversePlan::Layer => self.inverse_by::<{ InversePlan::Layer as u8 }>(a, ahead, source),
         }
     }
 
