@@ -6,7 +6,9 @@ use crate::files::{Files, Part, Table};
 use crate::keys::Keys;
 use crate::layout::Payloads;
 use crate::message::{AboutAnswer, Answer, Asked, Query};
-use crate::plan::{CHUNK, CLEAR, FIRST_LEVEL, INDICATOR_LEVEL, Index, QUERY_SCALE, ROW_SCALE, ROWS_LEVEL, SCORES_LEVEL};
+use crate::plan::{
+    CHUNK, CLEAR, FIRST_LEVEL, INDICATOR_LEVEL, Index, QUERY_SCALE, ROW_SCALE, ROWS_LEVEL, SCORES_LEVEL,
+};
 use crate::threshold::{ERROR_AT_ONE, Gap, Steps, Threshold};
 use std::path::Path;
 use sudare_he::circuits::bootstrapping::{Bootstrapper, SeriesProgram};
