@@ -432,10 +432,29 @@ def test_bootstrap() -> None:
     assert params.predicted_bits(0.5) > 10
     with pytest.raises(sd.LevelError):
         refresher.refresh(refresher.evaluator().drop_to(c, 0))
-    with pytest.raises(sd.PlanError, match="take A, A12, B, C or D"):
+    with pytest.raises(sd.PlanError, match="take A, A12, A50, B, C or D"):
         ckks.BootstrapParams("E")
     with pytest.raises(sd.SudareError, match=r"GB|bytes"):
         ckks.Bootstrapper(keys, 1000)
+
+
+def test_two_refreshes_in_one() -> None:
+    """Set A50: nearly fifty bits are left, and a product is rescaled by both primes of its level."""
+    params = ckks.BootstrapParams("A50", insecure=10)
+    secret = ckks.SecretKey.generate(params.params)
+    refresher = ckks.Bootstrapper(ckks.BootstrapKeys.generate(secret, params), threads=2)
+    x = RNG.uniform(-1, 1, params.slots)
+    plain = ckks.Encoder(params.params).encode(x, 1.0, level=params.input_level)
+    c = ckks.Encryptor.with_secret_key(secret).encrypt(plain)
+    steps: list[tuple[int, int]] = []
+    fresh = refresher.refresh(c, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(done, 10) for done in range(11)]
+    decryptor, server = ckks.Decryptor(secret), refresher.evaluator()
+    assert decryptor.error(fresh, x) < 2.0**-47
+    assert params.usable_levels == 5
+    square = server.rescale(server.mul_rescale(fresh, fresh))
+    assert square.level == params.output_level - 2
+    assert decryptor.error(square, x**2) < 2.0**-46
 
 
 def long_work() -> Callable[[], Any]:

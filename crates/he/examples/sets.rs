@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use std::error::Error;
-use sudare_he::circuits::bootstrapping::BootstrapSet;
+use sudare_he::circuits::bootstrapping::{BootstrapLiteral, BootstrapSet};
 use sudare_he::ckks::ParamsLiteral;
 use sudare_he::discrete::DiscreteSet;
 use sudare_packings::bv::PaperSet;
@@ -201,8 +201,9 @@ fn sparse_limits() -> Vec<Problem> {
 fn bootstrapping() -> Outcome<Vec<Problem>> {
     let mut out = Vec::new();
     let numbers = BootstrapSet::ALL.map(|set| (set.to_string(), set.literal()));
+    let twice = [("A50".to_owned(), BootstrapLiteral::a50())];
     let tables = DiscreteSet::ALL.map(|set| (set.to_string(), set.literal()));
-    for (name, literal) in numbers.into_iter().chain(tables) {
+    for (name, literal) in numbers.into_iter().chain(twice).chain(tables) {
         let params = literal.params.build()?;
         let (claim, error) = (params.literal().security.bits(), error_of_rings());
         let mut put = |name: String, kind, log_q, secret| {

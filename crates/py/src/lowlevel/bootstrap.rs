@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use sudare_he::circuits::bootstrapping::{
-    BootstrapGoal, BootstrapKeys, BootstrapLiteral, BootstrapParams, BootstrapSet, Bootstrapper, Kind, Step,
+    BootstrapGoal, BootstrapKeys, BootstrapLiteral, BootstrapParams, Bootstrapper, Kind, Progress,
 };
 use sudare_ring::Threads;
 use sudare_rlwe::RlweError;
@@ -17,7 +17,8 @@ use sudare_rlwe::wire::Wire;
 
 /// A set of parameters with levels for a bootstrap (ePrint 2020/1203, 2022/024).
 ///
-/// - `name`: "A" has 9 levels and 26 bits at N = 2^16, "A12" 12 levels, "B" 5 levels in less time; "C" has N = 2^15 and 4 levels, "D"
+/// - `name`: "A" has 9 levels and 26 bits at N = 2^16, "A12" 12 levels, "A50" 48 bits and 5 levels of two primes by two
+///   refreshes in one (ePrint 2022/1167), "B" 5 levels in less time; "C" has N = 2^15 and 4 levels, "D"
 ///   1024 slots, whose values are repeated over all N/2.
 /// - `insecure`: log2 of a small ring for the same shape, for tests; without it the set has 128 bits of security.
 ///
@@ -30,7 +31,7 @@ impl CkksBootstrapParams {
     #[new]
     #[pyo3(signature = (name, *, insecure = None))]
     fn new(py: Python<'_>, name: &str, insecure: Option<u32>) -> Result<Self> {
-        let literal = name.parse::<BootstrapSet>()?.literal();
+        let literal = BootstrapLiteral::named(name)?;
         long(py, || {
             let literal = insecure.map_or_else(|| Ok(literal.clone()), |log_n| literal.clone().insecure(log_n))?;
             Ok(Self(literal.build()?))
@@ -69,7 +70,7 @@ impl CkksBootstrapParams {
         self.0.output_level()
     }
 
-    /// Levels for use between two bootstraps.
+    /// Levels for use between two bootstraps; those of "A50" have two primes, and products are rescaled by both.
     #[getter]
     fn usable_levels(&self) -> usize {
         self.0.usable_levels()
@@ -148,8 +149,13 @@ impl CkksBootstrapper {
     ) -> Result<Vec<CkksCiphertext>> {
         let all = inner(ciphertexts);
         with_progress(py, progress, |progress| {
-            let done = self.1.run(|| self.0.refresh_told(&all, kind, &mut |at| progress(at.done, Step::ALL.len())))?;
-            progress(Step::ALL.len(), Step::ALL.len());
+            let mut steps = 0;
+            let mut tell = |at: Progress| {
+                steps = at.all;
+                progress(at.done, at.all);
+            };
+            let done = self.1.run(|| self.0.refresh_told(&all, kind, &mut tell))?;
+            progress(steps, steps);
             Ok(done.into_iter().map(CkksCiphertext).collect())
         })
     }

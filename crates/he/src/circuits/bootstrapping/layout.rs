@@ -99,9 +99,19 @@ impl Layout {
         self.repeats() > 1
     }
 
-    /// Δ.
+    /// Δ, or of two refreshes in one the scale of each.
     pub fn scale(&self) -> f64 {
+        self.user_scale() / f64::from(self.literal.extra_bits).exp2()
+    }
+
+    /// Δ.
+    pub fn user_scale(&self) -> f64 {
         f64::from(self.literal.params.log_scale).exp2()
+    }
+
+    /// Level of what a refresh takes: StC's, or of two refreshes in one that of the prime that sets the scale of both.
+    pub fn input_level(&self) -> usize {
+        self.levels.input + usize::from(self.literal.is_iterated())
     }
 
     /// ρ: what values that fill Δ fill of q_0; of tables 1/t.
@@ -293,6 +303,16 @@ fn check(literal: &BootstrapLiteral) -> Result<(), HeError> {
             literal.log_slots, literal.params.log_n
         ));
     }
+    if literal.is_iterated() {
+        let one = literal.params.log_scale.checked_sub(literal.extra_bits);
+        let numbers = matches!(literal.reduction, ReductionLiteral::Sines { .. });
+        if one.is_none_or(|one| one < 20) || !numbers || literal.log_slots + 1 != literal.params.log_n {
+            return fail(
+                "two refreshes in one take a set of numbers in all slots, with at least 20 bits of scale for each"
+                    .into(),
+            );
+        }
+    }
     if !(1..=16).contains(&literal.hoisted) {
         return fail(format!("a bootstrap hoists 1 to 16 baby steps, not {}", literal.hoisted));
     }
@@ -356,16 +376,22 @@ fn reduction(literal: &BootstrapLiteral) -> Result<Reduction, HeError> {
 
 fn levels(literal: &BootstrapLiteral, top: usize, depth: usize) -> Result<Levels, HeError> {
     let input = literal.stc.len();
+    let below = input + usize::from(literal.is_iterated());
     let mask = usize::from(literal.log_slots + 1 < literal.params.log_n);
     let stages = literal.cts.len().saturating_sub(usize::from(literal.keyed));
     let used = stages + depth + mask;
     // Tables may end where the next ones begin.
-    let least = input + usize::from(matches!(literal.reduction, ReductionLiteral::Sines { .. }));
-    match top.checked_sub(used).filter(|output| *output >= least) {
+    let least = match literal.reduction {
+        ReductionLiteral::Sines { .. } => below + literal.level_primes(),
+        ReductionLiteral::Tables { .. } => below,
+    };
+    let whole = |output: &usize| *output >= least && (output - below).is_multiple_of(literal.level_primes());
+    match top.checked_sub(used).filter(whole) {
         Some(output) => Ok(Levels { input, output, reduced: output + mask, start: top - stages, top }),
         None => Err(parameters(format!(
-            "bootstrapping uses {used} levels above and {input} below the user's, and the set has {top} in all; add \
-             primes"
+            "bootstrapping uses {used} levels above and {below} below the user's, of {} each, and the set has {top} in all; \
+             add primes",
+            literal.level_primes()
         ))),
     }
 }

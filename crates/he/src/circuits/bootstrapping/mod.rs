@@ -14,6 +14,8 @@
 //! | of half a bootstrap, in place of the first and the last steps: packing, and a series | `half`, [`super::mod1`] | ePrint 2020/1335 |
 //! | both put together, and the rotation that the transforms left undone | `refresh` | |
 //!
+//! A refresh may be two, for twice the bits: `iterated`.
+//!
 //! A sparse secret of weight h bounds the multiples of q_0 that raising adds by h/2, so a bootstrap never
 //! fails. It is under a key of its own that leaves modulo q_0·p alone ([`sudare_rlwe::security`] has its rule), and is
 //! forgotten when the keys are made.
@@ -27,6 +29,7 @@ struct Guide;
 
 mod errors;
 mod half;
+mod iterated;
 mod keyed;
 mod keys;
 mod layout;

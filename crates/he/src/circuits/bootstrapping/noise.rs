@@ -5,7 +5,7 @@
 
 use super::layout::Layout;
 use crate::circuits::linear_map::MapPlan;
-use crate::circuits::polynomial::noise::Samples;
+use crate::circuits::polynomial::noise::{MARGIN, Samples};
 use crate::circuits::polynomial::program::{Plan, Value};
 use crate::ckks::noise::TAIL;
 use crate::error::HeError;
@@ -182,9 +182,15 @@ pub(super) fn join_variance(layout: &Layout, scale: f64, kinds: usize) -> f64 {
 impl PredictedNoise {
     /// Of a refresh of complex slots for values of mean square `message` at the full scale.
     pub(super) fn of(layout: &Layout, message: f64) -> Result<Self, HeError> {
-        let mod1 = layout.mod1()?;
-        let (q0, rho) = (layout.q0(), layout.radius());
-        let (plan, value) = layout.reduction(layout.scale(), layout.scale())?;
+        let one = Self::one(layout, [layout.scale(), layout.user_scale()], message, layout.mod1()?.error().rms)?;
+        if layout.literal.is_iterated() { Self::second(layout, &one) } else { Ok(one) }
+    }
+
+    /// Of one refresh of values whose scale and whose result's scale these are, with the approximation's error, a root of a mean
+    /// square in units of x. `message` is in units of the full scale.
+    fn one(layout: &Layout, [from, target]: [f64; 2], message: f64, approximation: f64) -> Result<Self, HeError> {
+        let (q0, rho) = (layout.q0(), layout.unit(from));
+        let (plan, value) = layout.reduction(from, target)?;
         let gains = plan.gains(value, &samples(layout));
         // Two real numbers a slot.
         let coefficient = |v: f64| 2.0 * v / (q0 * q0) / (rho * rho);
@@ -196,9 +202,28 @@ impl PredictedNoise {
             raise: coefficient(raise_variance(layout)),
             to_slots: slot(gains.mean_square[0] * cts_variance(layout, &layout.cts_plans()) / (start * start)),
             reduce: slot(0.5 * plan.variance(&gains, 0.0)),
-            approximation: slot(mod1.error().rms.powi(2)),
+            approximation: slot(approximation.powi(2)),
             join: join_variance(layout, scale, 2) / (scale * rho).powi(2),
         })
+    }
+
+    /// Of the refresh of another one's error, in units of the other one's message.
+    fn second(layout: &Layout, first: &Self) -> Result<Self, HeError> {
+        let (plan, value) = layout.reduction(layout.scale(), layout.user_scale())?;
+        let rounding = layout.chain.degree() * layout.chain.division(2).variance();
+        let bound =
+            Bounds::new(layout).parts(layout, (&plan, value), layout.radius()) + tail(rounding) / layout.scale();
+        let factor = layout.error_factor(bound, layout.user_scale(), layout.user_scale())?;
+        let scale = layout.user_scale() * factor as f64;
+        let error = first.total() + rounding / layout.scale().powi(2);
+        // The series is nearly exact for what fills little of its interval, as errors do.
+        let (mod1, m) = (layout.mod1()?, layout.unit(scale) * (error / 2.0).sqrt());
+        let missed = integer_shares(layout.literal.weight).into_iter();
+        let missed = missed.map(|(i, share)| share * (mod1.evaluate(i as f64 + m) - m).powi(2));
+        let message = error * (scale / layout.scale()).powi(2);
+        let mut out = Self::one(layout, [scale, layout.user_scale()], message, missed.sum::<f64>().sqrt())?;
+        out.to_coefficients += rounding / scale.powi(2);
+        Ok(out)
     }
 }
 
@@ -211,16 +236,20 @@ pub(super) struct Bounds {
     input: f64,
     /// Of the sine series; of tables none.
     approximation: f64,
+    /// Variances of the first two.
+    variances: [f64; 2],
     samples: Samples,
 }
 
 impl Bounds {
     pub fn new(layout: &Layout) -> Self {
         // A slot of a pair holds two values of size up to one.
-        let coefficients = tail(stc_variance(layout, &layout.stc_plans(), 2.0, 0.0)) + tail(raise_variance(layout));
+        let (stc, raise) = (stc_variance(layout, &layout.stc_plans(), 2.0, 0.0), raise_variance(layout));
+        let cts = cts_variance(layout, &layout.cts_plans());
         Self {
-            coefficients: coefficients / layout.q0(),
-            input: tail(cts_variance(layout, &layout.cts_plans())) / layout.start_scale(),
+            coefficients: (tail(stc) + tail(raise)) / layout.q0(),
+            input: tail(cts) / layout.start_scale(),
+            variances: [(stc + raise) / layout.q0().powi(2), cts / layout.start_scale().powi(2)],
             approximation: layout.mod1().map_or(0.0, |mod1| mod1.error().largest),
             samples: samples(layout),
         }
@@ -231,11 +260,24 @@ impl Bounds {
     pub fn output(&self, layout: &Layout, (plan, value): (&Plan, Value), error: f64, unit: f64) -> f64 {
         let gains = plan.gains(value, &self.samples);
         // How much the reduction stretches errors of x: nearly not.
-        let gain = 1.05 * gains.largest[0] / layout.reduction.span();
+        let gain = MARGIN * gains.largest[0] / layout.reduction.span();
         let reduced = 2.0 * (plan.error_bound(&gains, self.input) + self.approximation);
         let scale = 2.0 * plan.scale(value);
         let joined = tail(join_variance(layout, scale, 2)) / scale;
         error * gain + (2.0 * self.coefficients * gain + reduced + joined) / unit
+    }
+
+    /// Bound on the real and on the imaginary part of what a refresh adds to a slot, in units of the message. It is tighter than
+    /// [`Bounds::output`], since errors of a ciphertext without history are independent of each other, given the key: a sum of
+    /// products of two Gaussians, whose variances add.
+    pub fn parts(&self, layout: &Layout, (plan, value): (&Plan, Value), unit: f64) -> f64 {
+        let gains = plan.gains(value, &self.samples);
+        let gain = MARGIN * gains.largest[0] / layout.reduction.span();
+        let scale = 2.0 * plan.scale(value);
+        let [coefficients, input] = self.variances;
+        let reduced = plan.largest_variance(&gains, 2.0 * input);
+        let joined = join_variance(layout, scale, 2) / (scale * scale);
+        (tail(2.0 * gain * gain * coefficients + reduced + joined) + self.approximation) / unit
     }
 }
 

@@ -91,8 +91,8 @@ impl BootstrapLiteral {
     /// # Errors
     /// `RlweError::Parameters`.
     pub fn levels(&self) -> Result<(usize, usize), HeError> {
-        let levels = Layout::new(self, planned(self))?.levels;
-        Ok((levels.input, levels.output))
+        let layout = Layout::new(self, planned(self))?;
+        Ok((layout.input_level(), layout.levels.output))
     }
 
     /// Bytes of the keys, of the diagonals, and of what a refresh of one ciphertext works in, before there are any.
@@ -175,7 +175,7 @@ impl BootstrapParams {
 
     /// The lowest level of an input. A ciphertext is of use down to it.
     pub fn input_level(&self) -> usize {
-        self.0.layout.levels.input
+        self.0.layout.input_level()
     }
 
     /// The level of a refreshed ciphertext.
@@ -183,14 +183,15 @@ impl BootstrapParams {
         self.0.layout.levels.output
     }
 
-    /// The most that bound · scale of an input may be: Δ, and a little for scales that have drifted.
+    /// The most that bound · scale of an input may be: Δ, and a little for scales that have drifted. Scales drift farther with
+    /// levels of two primes, and two refreshes in one set them anew.
     pub fn largest_product(&self) -> f64 {
-        self.layout().scale() * DRIFT
+        self.layout().user_scale() * if self.literal().is_iterated() { 2.0 } else { DRIFT }
     }
 
-    /// Levels that a refreshed ciphertext has for use.
+    /// Levels that a refreshed ciphertext has for use, of [`BootstrapLiteral::level_primes`] primes each.
     pub fn usable_levels(&self) -> usize {
-        self.output_level() - self.input_level()
+        (self.output_level() - self.input_level()) / self.literal().level_primes()
     }
 
     /// Variances that a refresh of complex slots with mean square `message` adds; of real ones about half.
@@ -289,7 +290,7 @@ impl std::fmt::Debug for BootstrapParams {
             "BootstrapParams({} slots, {} levels to use of {}, {:?})",
             self.slots(),
             self.usable_levels(),
-            self.params().max_level(),
+            self.params().max_level() / self.literal().level_primes(),
             self.params()
         )
     }

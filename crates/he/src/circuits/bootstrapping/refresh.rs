@@ -1,7 +1,7 @@
 //! The bootstrapper: what a server prepares once, and the steps of a refresh.
 
 use super::keys::BootstrapKeys;
-use super::layout::Layout;
+use super::layout::{DRIFT, Layout};
 use super::noise::Bounds;
 use super::params::BootstrapParams;
 use crate::circuits::dft::Stage;
@@ -61,8 +61,10 @@ impl Step {
 pub struct Progress {
     /// The step that begins.
     pub step: Step,
-    /// Steps done before it, of [`Step::ALL`].
+    /// Steps done before it.
     pub done: usize,
+    /// Steps there are: [`Step::ALL`], or of two refreshes in one twice as many.
+    pub all: usize,
 }
 
 /// Keys and precomputation of a server that refreshes ciphertexts, on any backend.
@@ -104,7 +106,7 @@ pub struct Bootstrapper<B: Backend = Cpu> {
     pub(super) cts: Vec<LinearMap<B::Row>>,
     /// For sparse slots: imaginary parts to their place.
     mask: Option<LinearMap<B::Row>>,
-    bounds: Bounds,
+    pub(super) bounds: Bounds,
 }
 
 /// What slots hold.
@@ -228,6 +230,8 @@ impl<B: Backend> Bootstrapper<B> {
     /// The same complex slots with new levels: at [`BootstrapParams::output_level`], and at the scale Δ
     /// exactly, or at Δ over the next power of two where the bound is above one.
     ///
+    /// The set decides whether that is one refresh, or two for twice the bits ([`BootstrapLiteral::a50`](super::BootstrapLiteral::a50)).
+    ///
     /// # Errors
     /// As [`Bootstrapper::refresh_many`].
     pub fn refresh(&self, ciphertext: &CiphertextOf<B>) -> Result<CiphertextOf<B>, HeError> {
@@ -296,6 +300,9 @@ impl<B: Backend> Bootstrapper<B> {
         kind: Kind,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<Vec<CiphertextOf<B>>, HeError> {
+        if self.params.literal().is_iterated() {
+            return self.iterated(ciphertexts, kind, tell);
+        }
         let cases = ciphertexts.iter().map(|c| self.case(c)).collect::<Result<Vec<_>, _>>()?;
         self.run(ciphertexts, &cases, kind, tell)
     }
@@ -315,7 +322,7 @@ impl<B: Backend> Bootstrapper<B> {
         // What is left of pairs is real.
         let kinds: Vec<Kind> = groups.iter().map(|g| if g.len() == together { kind } else { Kind::Real }).collect();
         let mut begin = |done: usize| {
-            tell(Progress { step: Step::ALL[done], done });
+            tell(Progress { step: Step::ALL[done], done, all: Step::ALL.len() });
             check();
         };
         begin(0);
@@ -347,7 +354,7 @@ impl<B: Backend> Bootstrapper<B> {
         if c.level() < layout.levels.input {
             return Err(RlweError::OutOfLevels { operation, needed: layout.levels.input, level: c.level() }.into());
         }
-        let most = self.params().largest_product();
+        let most = layout.scale() * DRIFT;
         let found = c.bound * c.scale;
         if found > most {
             let (value, scale, modulus) = (c.bound.log2(), c.scale.log2(), layout.scale().log2());
@@ -357,8 +364,13 @@ impl<B: Backend> Bootstrapper<B> {
         let factor = (most / found.max(1.0)).clamp(1.0, MOST_RAISED).floor();
         let scale = c.scale * factor;
         let target = layout.scale() / c.bound.max(1.0).log2().ceil().exp2();
-        let (plan, value) = layout.reduction(scale, target)?;
-        Ok(Case { factor: factor as i64, scale, target, program: plan.encode_for(&self.evaluator, vec![value])? })
+        self.planned(factor as i64, scale, target)
+    }
+
+    /// Plans a modular reduction for a scale and that of the result.
+    pub(super) fn planned(&self, factor: i64, scale: f64, target: f64) -> Result<Case<B::Row>, HeError> {
+        let (plan, value) = self.layout().reduction(scale, target)?;
+        Ok(Case { factor, scale, target, program: plan.encode_for(&self.evaluator, vec![value])? })
     }
 
     /// A ciphertext at StC's level and under its parameters, times its factor.

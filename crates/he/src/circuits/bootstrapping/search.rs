@@ -96,7 +96,7 @@ fn secure(shape: &BootstrapLiteral, levels: usize, shift: i32) -> Vec<BootstrapL
 fn sized(shape: &BootstrapLiteral, levels: usize, shift: i32, digits: usize) -> Option<BootstrapLiteral> {
     let larger = |bits: &u32| bits.checked_add_signed(shift).filter(|bits| (20..=FAST_BITS).contains(bits));
     let own = &shape.params.rlwe;
-    // StC's primes and the user's; the others stand above.
+    // StC's primes and the user's; the others stand above. Shapes are those of one refresh.
     let input = shape.stc.len();
     let users = own.q_bits[input + 1..].iter().take_while(|bits| **bits == shape.params.log_scale).count();
     let log_scale = larger(&shape.params.log_scale)?;
@@ -143,8 +143,11 @@ fn refusal<'a>(
     let largest = |shape| SHIFTS.rev().find_map(|shift| secure(shape, goal.levels, shift).into_iter().next());
     let bits =
         shapes.iter().filter_map(largest).filter_map(|literal| literal.predicted_noise(0.5).ok()).map(|n| n.bits());
+    let two = BootstrapLiteral::a50();
+    let levels = two.levels().map_or(0, |(input, output)| (output - input) / two.level_primes());
+    let also = if goal.levels <= levels && goal.precise(&two) { "; two refreshes in one have them (A50)" } else { "" };
     match bits.reduce(f64::max) {
-        Some(most) => parameters(format!("{wanted}; with that many levels, {most:.1} bits are the most")),
+        Some(most) => parameters(format!("{wanted}; with that many levels, {most:.1} bits are the most{also}")),
         None => parameters(format!("{wanted}: no ring has room for that many levels; refresh more often")),
     }
 }
@@ -202,7 +205,9 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_the_figure() {
         let much = BootstrapLiteral::search(goal(9, 40.0)).unwrap_err().to_string();
-        assert!(much.contains("bits are the most"), "{much}");
+        assert!(much.ends_with("bits are the most"), "{much}");
+        let twice = BootstrapLiteral::search(goal(5, 40.0)).unwrap_err().to_string();
+        assert!(twice.ends_with("(A50)"), "{twice}");
         let deep = BootstrapLiteral::search(goal(60, 10.0)).unwrap_err().to_string();
         assert!(deep.contains("refresh more often"), "{deep}");
         let small = BootstrapGoal { memory: Some(1 << 20), ..goal(4, 16.0) };

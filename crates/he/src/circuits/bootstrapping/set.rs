@@ -8,7 +8,7 @@ use std::str::FromStr;
 use sudare_rlwe as rlwe;
 use sudare_rlwe::security::{SecretDistribution, Security};
 
-/// The sets by name.
+/// The sets by name whose levels have one prime: those of contexts, plans and models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum BootstrapSet {
     /// [`BootstrapLiteral::a`].
@@ -73,13 +73,17 @@ pub enum ReductionLiteral {
 
 /// A chain of primes with what each part of it is for, and the shapes of the steps.
 ///
-/// From the bottom, `params.q_bits` holds q_0; a prime for each stage of StC, the last stage's first; the
-/// user's; for sparse slots one for the mask; those of the modular reduction; one for each stage of CtS,
-/// the first stage's last, which a stage in keys does not have.
+/// From the bottom, `params.q_bits` holds q_0; a prime for each stage of StC, the last stage's first; for two
+/// refreshes in one (`extra_bits`) a prime that sets the scale of both; the user's; for sparse slots one for the
+/// mask; those of the modular reduction; one for each stage of CtS, the first stage's last, which a stage in keys does
+/// not have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BootstrapLiteral {
     /// The ring and all primes; `log_scale` is the user's scale Δ.
     pub params: ParamsLiteral,
+    /// Bits by which Δ exceeds the scale that one refresh is made for. Where there are any, a refresh is two, of the value and
+    /// of the first one's error, and every level of the user has two primes ([`BootstrapLiteral::a50`]).
+    pub extra_bits: u32,
     /// log2 of the slots n that hold values: all of log2 N − 1, or fewer that repeat.
     pub log_slots: u32,
     /// Butterfly layers of each stage of StC, in order; none of half a bootstrap ([`BootstrapLiteral::h`]).
@@ -122,6 +126,7 @@ impl BootstrapLiteral {
         let q = [(1, 47), (1, 36), (1, 33), (1, 32), (9, 43), (4, 48), (6, 50), (1, 42), (1, 45)];
         Self {
             params: ternary(16, &q, &[(12, 49)], 13, 43),
+            extra_bits: 0,
             log_slots: 15,
             stc: vec![5, 5, 5],
             cts: vec![5, 5, 5],
@@ -139,6 +144,21 @@ impl BootstrapLiteral {
     pub fn a12() -> Self {
         let q = [(1, 47), (1, 36), (1, 33), (1, 32), (12, 43), (4, 48), (6, 50), (1, 43), (1, 45)];
         Self { params: ternary(16, &q, &[(8, 45), (2, 46)], 10, 43), ..Self::a() }
+    }
+
+    /// A50, two refreshes like A's in one: N = 2^16, 5 levels of two primes at Δ = 2^66, 48.3 bits (ePrint 2022/1167).
+    ///
+    /// The first refresh is one of the value at the scale 2^48. Its error is left when the result is taken from the value, and
+    /// is refreshed in turn, as large as a message. A product is rescaled by both primes of its level, one after the other.
+    pub fn a50() -> Self {
+        let q = [(1, 47), (1, 37), (1, 34), (1, 33), (1, 50), (10, 33), (4, 48), (6, 50), (1, 42), (1, 45), (1, 47)];
+        Self {
+            params: ternary(16, &q, &[(13, 45)], 16, 66),
+            extra_bits: 18,
+            reduction: ReductionLiteral::Sines { terms: 4, log_radius: 3.9 },
+            keyed: false,
+            ..Self::a()
+        }
     }
 
     /// B, fast: N = 2^16, 5 levels at Δ = 2^40, 20.5 bits.
@@ -181,6 +201,7 @@ impl BootstrapLiteral {
         let q = [(1, 26), (3, 24), (2, 38), (8, 40), (3, 34)];
         Self {
             params: ternary(15, &q, &[(5, 49)], 6, 30),
+            extra_bits: 0,
             log_slots: 14,
             stc: vec![5, 5, 4],
             cts: vec![4, 5, 5],
@@ -246,6 +267,36 @@ impl BootstrapLiteral {
         }
     }
 
+    /// A set of numbers by its name: A, A12, A50, B, C or D.
+    ///
+    /// # Errors
+    /// `RlweError::Parameters` for a name that is none.
+    ///
+    /// ```
+    /// use sudare_he::circuits::bootstrapping::BootstrapLiteral;
+    ///
+    /// assert_eq!(BootstrapLiteral::named("a50")?, BootstrapLiteral::a50());
+    /// assert!(BootstrapLiteral::named("E").is_err());
+    /// # Ok::<(), sudare_he::HeError>(())
+    /// ```
+    pub fn named(name: &str) -> Result<Self, HeError> {
+        if name.eq_ignore_ascii_case("A50") {
+            return Ok(Self::a50());
+        }
+        let unknown = |_| parameters(format!("there is no bootstrapping set {name:?}; take A, A12, A50, B, C or D"));
+        Ok(name.parse::<BootstrapSet>().map_err(unknown)?.literal())
+    }
+
+    /// Whether a refresh is two.
+    pub fn is_iterated(&self) -> bool {
+        self.extra_bits > 0
+    }
+
+    /// Primes of a level of the user: a product is rescaled by as many.
+    pub fn level_primes(&self) -> usize {
+        if self.is_iterated() { 2 } else { 1 }
+    }
+
     /// Whether it begins with coefficients modulo q_0, and ends with a series of them.
     pub fn is_half(&self) -> bool {
         self.stc.is_empty()
@@ -294,11 +345,14 @@ mod tests {
     #[test]
     fn named_sets() {
         let expected = [("A", 9, 26.4), ("A12", 12, 26.4), ("B", 5, 20.5), ("C", 4, 16.1), ("D", 4, 16.1)];
-        for (set, (name, levels, bits)) in BootstrapSet::ALL.into_iter().zip(expected) {
+        for (set, (name, ..)) in BootstrapSet::ALL.into_iter().zip(expected) {
             assert_eq!((name.parse(), set.to_string().as_str()), (Ok(set), name));
-            let literal = set.literal();
+            assert_eq!(BootstrapLiteral::named(name), Ok(set.literal()));
+        }
+        for (name, levels, bits) in expected.into_iter().chain([("A50", 5, 48.3)]) {
+            let literal = BootstrapLiteral::named(name).unwrap();
             let (input, output) = literal.levels().unwrap();
-            assert_eq!(output - input, levels, "{name}");
+            assert_eq!(output - input, levels * literal.level_primes(), "{name}");
             let found = literal.predicted_noise(0.5).unwrap().bits();
             assert!((bits - 0.05..bits + 0.1).contains(&found), "{name}: {found:.3} bits");
             let (log_n, secret) = (literal.params.log_n, literal.params.secret);

@@ -19,6 +19,12 @@ pub(super) struct Done {
     pub counts: Counts,
 }
 
+impl Done {
+    fn plus(&self, other: &Self) -> Self {
+        Self { counters: self.counters + other.counters, counts: self.counts + other.counts }
+    }
+}
+
 /// What a whole refresh takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
@@ -49,7 +55,7 @@ impl BootstrapParams {
         let prepared = ledgers(&b).iter().map(|ledger| ledger.prepared).sum::<u64>();
         let mask = if layout.is_sparse() { self.mask_bytes()? } else { 0 };
         let (scale, target) = (layout.scale(), layout.scale());
-        let at = EncodeAt { level: layout.levels.input, scale, max_abs: 1.0 };
+        let at = EncodeAt { level: layout.input_level(), scale: layout.user_scale(), max_abs: 1.0 };
         let beside = Evaluator::with_backend(self.low(), b.low().backend().beside(self.low()))?;
         let input = match self.literal().is_half() {
             true => beside.encryptions(EncodeAt { scale: 1.0, ..at }, 1)?,
@@ -59,11 +65,10 @@ impl BootstrapParams {
             let (plan, value) = layout.reduction(scale, target)?;
             Ok(Case { factor: 1, scale, target, program: plan.encode_for(b.evaluator(), vec![value])? })
         };
-        let (inputs, cases) = (vec![&input; count], (0..count).map(case).collect::<Result<Vec<_>, _>>()?);
-        let mut marks = Vec::with_capacity(6);
-        match self.literal().is_half() {
+        let (inputs, mut marks) = (vec![&input; count], Vec::with_capacity(11));
+        match self.literal() {
             // A product of the small ring that was packed.
-            true => {
+            half if half.is_half() => {
                 let product = beside.inner.dot(&[input.inner()], &[input.inner()])?;
                 marks.push(sum(&ledgers(&b)));
                 let state = State { scale, bound: 1.0, noise: 0.0 };
@@ -72,7 +77,13 @@ impl BootstrapParams {
                     b.series_told(&product, &series, &mut |_| marks.push(sum(&ledgers(&b))))?;
                 }
             }
-            false => b.run(&inputs, &cases, kind, &mut |_| marks.push(sum(&ledgers(&b)))).map(|_| ())?,
+            two if two.is_iterated() => {
+                b.iterated(&inputs, kind, &mut |_| marks.push(sum(&ledgers(&b))))?;
+            }
+            _ => {
+                let cases = (0..count).map(case).collect::<Result<Vec<_>, _>>()?;
+                b.run(&inputs, &cases, kind, &mut |_| marks.push(sum(&ledgers(&b))))?;
+            }
         }
         let after = ledgers(&b);
         marks.push(sum(&after));
@@ -91,11 +102,17 @@ impl BootstrapParams {
             working: up.peak,
             cost,
         };
-        let step = |i: usize| match (marks.get(i), marks.get(i + 1)) {
+        let one = |i: usize| match (marks.get(i), marks.get(i + 1)) {
             (Some(before), Some(after)) => difference(after, before),
             _ => Done::default(),
         };
-        Ok((std::array::from_fn(step), figures))
+        let steps: [Done; 5] = std::array::from_fn(one);
+        // Of two refreshes in one those of both.
+        let again = |i: usize| match self.literal().is_iterated() {
+            true => steps[i].plus(&one(steps.len() + i)),
+            false => steps[i],
+        };
+        Ok((std::array::from_fn(again), figures))
     }
 
     /// Bytes of the map that undoes the transforms of sparse slots.
@@ -117,7 +134,7 @@ fn ledgers(b: &Bootstrapper<Simulated>) -> [Ledger; 2] {
 }
 
 fn sum([a, b]: &[Ledger; 2]) -> Done {
-    Done { counters: a.counters + b.counters, counts: a.counts + b.counts }
+    Done { counters: a.counters, counts: a.counts }.plus(&Done { counters: b.counters, counts: b.counts })
 }
 
 /// What was done since.

@@ -15,7 +15,7 @@ use sudare_rlwe::noise::{ROUNDING_VARIANCE, canonical_bound};
 pub(crate) type Samples = Vec<(Complex64, usize)>;
 
 /// What lies between sample points.
-pub(super) const MARGIN: f64 = 1.05;
+pub(crate) const MARGIN: f64 = 1.05;
 
 /// Sizes of an output and of its derivatives by each value, over sample points.
 #[derive(Clone, Debug)]
@@ -75,6 +75,12 @@ impl Plan {
     pub fn variance(&self, gains: &Gains, input: f64) -> f64 {
         let fresh = |k: usize| gains.mean_square[k + 1] * self.added_variance(k);
         gains.mean_square[0] * input + (0..self.sums().len()).map(fresh).sum::<f64>()
+    }
+
+    /// The same for an input at which every derivative is at its largest.
+    pub fn largest_variance(&self, gains: &Gains, input: f64) -> f64 {
+        let fresh = |k: usize| gains.largest[k + 1].powi(2) * self.added_variance(k);
+        MARGIN * MARGIN * (gains.largest[0].powi(2) * input + (0..self.sums().len()).map(fresh).sum::<f64>())
     }
 
     /// Variance E|e|² of what sum `k` adds to a slot, in units of its value.

@@ -14,7 +14,7 @@ use sudare_rlwe::Counters;
 use sudare_rlwe::RlweError;
 use sudare_testkit::{Random, sized};
 
-fn world(literal: &BootstrapLiteral) -> (Owner, Bootstrapper) {
+pub(super) fn world(literal: &BootstrapLiteral) -> (Owner, Bootstrapper) {
     let params = literal.build().unwrap();
     let owner = Owner::new(params.params());
     let keys = BootstrapKeys::generate(&owner.secret, &params).unwrap();
@@ -27,7 +27,7 @@ fn small(literal: BootstrapLiteral, log_n: u32) -> (Owner, Bootstrapper) {
 }
 
 /// Inputs of every shape with values of size up to one, by name; `n` values each.
-fn shapes(n: usize) -> Vec<(&'static str, Vec<Complex64>)> {
+pub(super) fn shapes(n: usize) -> Vec<(&'static str, Vec<Complex64>)> {
     let mut numbers = Random(7);
     let constant = |z: Complex64| vec![z; n];
     let mut one_hot = vec![Complex64::ZERO; n];
@@ -58,7 +58,7 @@ fn bits(square: f64) -> f64 {
 }
 
 /// A ciphertext of repeated values at the lowest level that can be refreshed.
-fn input(owner: &Owner, b: &Bootstrapper, x: &[Complex64]) -> Ciphertext {
+pub(super) fn input(owner: &Owner, b: &Bootstrapper, x: &[Complex64]) -> Ciphertext {
     owner.encrypt(&repeated(x, owner.params.slots()), b.params().input_level(), owner.params.scale(), 1.0)
 }
 
@@ -318,9 +318,15 @@ fn progress_is_told_and_interrupts_end_it() {
     expect_refreshed(&owner, &b, &b.refresh(&c).unwrap(), &[Complex64::ONE; 256], "after interrupts");
 }
 
+/// Every named set.
+fn all_sets() -> impl Iterator<Item = (String, BootstrapLiteral)> {
+    let sets = BootstrapSet::ALL.map(|set| (set.to_string(), set.literal()));
+    sets.into_iter().chain([("A50".to_owned(), BootstrapLiteral::a50())])
+}
+
 #[test]
 fn sizes_are_known_before() {
-    for (name, literal) in BootstrapSet::ALL.map(|set| (set, set.literal())) {
+    for (name, literal) in all_sets() {
         let params = literal.insecure(10).unwrap().build().unwrap();
         let owner = Owner::new(params.params());
         let keys = BootstrapKeys::generate(&owner.secret, &params).unwrap();
@@ -336,7 +342,7 @@ fn sizes_are_known_before() {
 /// Every operation is counted, and the counts are those of a simulation.
 #[test]
 fn simulation_is_the_run() {
-    for (name, literal) in BootstrapSet::ALL.map(|set| (set, set.literal())) {
+    for (name, literal) in all_sets() {
         let (owner, b) = small(literal, 10);
         let x = reals(&mut Random(4), b.params().slots());
         let inputs = [input(&owner, &b, &x), input(&owner, &b, &x)];
