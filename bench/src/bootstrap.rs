@@ -199,7 +199,7 @@ pub struct Measured {
     pub units: Option<f64>,
     /// Processor time of one ciphertext over the unit's: holds where others load the machine.
     pub cpu_units_each: Option<f64>,
-    /// The same over set A's with the same slots, where that was measured before in the same run.
+    /// Processor time of one ciphertext over that of set A with the same slots, where that was measured before in the same run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_set_a: Option<f64>,
     /// What that should be at most, for one ciphertext of complex slots on one thread.
@@ -318,7 +318,8 @@ impl World {
         let mean = |f: &dyn Fn(f64) -> f64| parts.iter().map(|e| f(*e)).sum::<f64>() / parts.len() as f64;
         let precision = Precision {
             rms_bits: -mean(&|e| e * e).log2() / 2.0,
-            mean_bits: mean(&|e| -e.max(f64::MIN_POSITIVE).log2()),
+            // Doubles tell no smaller errors of numbers up to one.
+            mean_bits: mean(&|e| -e.max(f64::EPSILON / 4.0).log2()),
             worst_bits: -parts.iter().copied().fold(0.0, f64::max).log2(),
         };
         Ok((precision, wrong))
@@ -382,8 +383,9 @@ pub fn run(
                     line.in_a_row = Some(in_a_row(&world, options.row, threads)?);
                 }
                 let standard = format!("{STANDARD}, {}, {batch}", slots.name());
-                let standard = lines.iter().find(|known: &&Measured| known.case == standard && known.case != line.case);
-                line.of_set_a = standard.and_then(|known| Some(line.cpu_units_each? / known.cpu_units_each?));
+                let standard = lines.iter().rev().find(|known: &&Measured| known.case == standard);
+                let standard = standard.filter(|known| known.case != line.case);
+                line.of_set_a = standard.and_then(|known| Some(line.cpu_ms_each? / known.cpu_ms_each?));
                 out.put(&line)?;
                 lines.push(line);
             }

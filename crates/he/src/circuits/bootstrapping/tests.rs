@@ -370,6 +370,13 @@ fn the_whole_is_the_sum_of_its_steps() {
             let found = w.slots(y.inner(), y.scale);
             let errors = found.iter().zip(&exact).map(|(f, w)| (f - w).norm());
             assert!(errors.clone().all(|e| e < y.error_bound()));
+            // The bound on each part, which a second refresh relies on, is a few dozen deviations at most.
+            let (case, parts) = (b.case(&c).unwrap(), |(f, w): (&Complex64, &Complex64)| [f.re - w.re, f.im - w.im]);
+            let reduction = (case.program.plan(), case.program.outputs()[0]);
+            let bound = b.bounds.parts(p.layout(), reduction, p.layout().unit(case.scale));
+            assert!(found.iter().zip(&exact).flat_map(parts).all(|e| e.abs() < bound), "{bound}");
+            let (square, count) = mean_square(errors.clone());
+            assert!((5.0..60.0).contains(&(bound / (square / count as f64).sqrt())), "{bound}");
             let energy = x.iter().map(|z| z.norm_sqr()).sum::<f64>() / x.len() as f64;
             let predicted = p.predicted_noise(energy).unwrap();
             // The reduction's error for these messages and the integers as they come up, in place of that for evenly
