@@ -6,7 +6,9 @@
 //! `w_0 ≡ w` and `w_1 ≡ w·2^32` modulo q, and the integers `g_i` nearest to `w_i·2^32/q`; of the two representatives that
 //! are near `q/2` the one whose `g_i` is in `[−2^31, 2^31)`. With
 //!
-//!     c = ⌊(y_0·g_0 + y_1·g_1 + 2^31) / 2^32⌋,  r = y_0·w_0 + y_1·w_1 − c·q
+//! ```text
+//! c = ⌊(y_0·g_0 + y_1·g_1 + 2^31) / 2^32⌋,  r = y_0·w_0 + y_1·w_1 − c·q
+//! ```
 //!
 //! the sum in c stays below 2^63, and c, which is a signed half itself, differs from `(y_0·w_0 + y_1·w_1)/q` by less than 1/2 for
 //! its rounding and by at most `(|y_0| + |y_1|)/2^33`, 1/2, for that of the `g_i`. So **|r| < q**, and r is known from its
