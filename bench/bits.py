@@ -21,6 +21,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from machine import processor
+
 # Name, the set before, the set after, and what is timed of (operands, module).
 CASES: list[tuple[str, str, str]] = [
     ("one AND", "bools1", "x & y"),
@@ -94,13 +96,6 @@ class Side:
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
-
-
-def processor() -> str:
-    """The processor's name."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
 
 
 def main() -> int:

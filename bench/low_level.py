@@ -14,13 +14,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import platform
 import subprocess
 import sys
 import time
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from machine import processor
 
 CASES = ("rotate", "mul + relin + rescale")
 
@@ -110,7 +111,7 @@ def main() -> None:
             f"{case:24} Rust {shown['rust']:8.3f} ms   Python {shown['python']:8.3f} ms   ratio {ratio:.3f}"
         )
     if options.save:
-        day, machine = str(datetime.date.today()), platform.processor() or platform.machine()
+        day, machine = str(datetime.date.today()), processor()
         run = {
             "suite": "low-level",
             "threads": options.threads,

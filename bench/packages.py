@@ -16,6 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from machine import processor
+
 STAGES = ("parameters", "keys", "encrypt", "compute", "decrypt")
 
 
@@ -105,10 +107,8 @@ class Comparison:
             measured = {(x["package"], x[self.kind]) for x in lines}
             before = json.loads(asked.save.read_text())["lines"]
             lines = [x for x in before if (x["package"], x[self.kind]) not in measured] + lines
-        known = Path("/proc/cpuinfo").read_text().splitlines()
-        cpu = [x.split(":")[1].strip() for x in known if "model name" in x]
         about = {
-            "machine": {"processor": cpu[0] if cpu else platform.processor(), "processors": os.cpu_count()},
+            "machine": {"processor": processor(), "processors": os.cpu_count()},
             "load": {"before": began, "after": os.getloadavg()},
             "python": platform.python_version(),
             "threads": 1,

@@ -7,9 +7,9 @@ Rows are those of the public benchmark fetch-by-similarity: half of them near on
 are rows divided by 32, the others anywhere; a payload is seven numbers of 12 bits. `small` has 50,000 rows of
 128 coordinates and `medium` 1,000,000 of 256. `tenth` is a tenth of the large one, 2,000,000 rows of
 512, stored and read in chunks; `--memory` limits the server. `plain` has 4,096 rows of 128 that the server
-knows. A case runs in a process of its own, which is client and server;
-times are by the wall. The first question of a process comes first in its line, and its memory is fresh.
-`sudare calibrate` measures the prices of what is predicted. The exit code is 1 if an answer is wrong.
+knows. A case runs in a process of its own, which is client and server; times are by the wall. The first
+question of a process comes first in its line, and its memory is fresh. `sudare calibrate` measures the
+prices of what is predicted. The exit code is 1 if an answer is wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from machine import processor
 from numpy.typing import NDArray
 
 #: A multiple of the rows that both modes store together.
@@ -213,16 +213,9 @@ def main() -> int:
                 lines.append(json.loads(ran.stdout.splitlines()[-1]))
                 print(shown(lines[-1]), flush=True)
     if options.save:
-        known = Path("/proc/cpuinfo").read_text().splitlines()
-        found = {
-            k: x.split(":")[1].strip()
-            for x in reversed(known)
-            for k in ("model name", "cpu family", "model")
-            if x.split("\t")[0] == k
-        }
         about = {
             "suite": "search",
-            "machine": {**(found or {"name": platform.processor()}), "processors": os.cpu_count()},
+            "machine": {"processor": processor(), "processors": os.cpu_count()},
             "commit": options.commit,
             "day": time.strftime("%Y-%m-%d"),
             "load": {"before": began, "after": os.getloadavg()},

@@ -590,10 +590,11 @@ pub(crate) fn encoding(
 
 /// What a map moves between the caches and memory beside its arithmetic, which fused passes are: a product with a diagonal takes two
 /// rows of a baby and those of the diagonal, more than the nearest cache holds, and each rotation permutes two. Diagonals come from
-/// memory.
+/// memory; the rows of those that repeat are put together from their period.
 pub(crate) fn moved(params: &Params, level: usize, map: &Map) -> Work {
     let literal = &params.literal().rlwe;
-    let passes = map.diagonals as f64 + PERMUTED * (map.babies + map.giants) as f64;
+    let each = if 2 * map.length < params.degree() { 2.0 } else { 1.0 };
+    let passes = each * map.diagonals as f64 + PERMUTED * (map.babies + map.giants) as f64;
     let limbs = level + 1 + literal.p_bits.len();
     let operand_bytes = (map.diagonals * limbs * 16 * map.length) as f64;
     let special = |w: Work, bits: &u32| w + Work::passes(*bits, passes);

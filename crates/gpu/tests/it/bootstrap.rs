@@ -32,8 +32,8 @@ fn a_refresh_gives_the_processors_words() {
             sudare_he::ckks::Ciphertext::from_parts(inner, c.state()).unwrap()
         };
         let sent: Vec<_> = inputs.iter().map(up).collect();
-        let wanted = host.refresh_told(&inputs.iter().collect::<Vec<_>>(), kind, &mut |_| {}).unwrap();
-        let found = there.refresh_told(&sent.iter().collect::<Vec<_>>(), kind, &mut |_| {}).unwrap();
+        let wanted = host.refresh_with_progress(&inputs.iter().collect::<Vec<_>>(), kind, &mut |_| {}).unwrap();
+        let found = there.refresh_with_progress(&sent.iter().collect::<Vec<_>>(), kind, &mut |_| {}).unwrap();
         assert_eq!(there.counters(), host.counters());
         for (found, wanted) in found.iter().zip(&wanted) {
             assert_eq!((found.level(), found.state()), (wanted.level(), wanted.state()));

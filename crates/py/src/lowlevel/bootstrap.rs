@@ -154,7 +154,7 @@ impl CkksBootstrapper {
                 steps = at.all;
                 progress(at.done, at.all);
             };
-            let done = self.1.run(|| self.0.refresh_told(&all, kind, &mut tell))?;
+            let done = self.1.run(|| self.0.refresh_with_progress(&all, kind, &mut tell))?;
             progress(steps, steps);
             Ok(done.into_iter().map(CkksCiphertext).collect())
         })

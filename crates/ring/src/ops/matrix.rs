@@ -23,6 +23,7 @@ pub struct IntegerMatrix {
 /// Some rows as a dense matrix.
 #[derive(Clone, Debug)]
 struct Group {
+    /// How many.
     rows: usize,
     /// Columns that they have, ascending.
     columns: Vec<u32>,

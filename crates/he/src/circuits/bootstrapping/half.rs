@@ -131,11 +131,11 @@ impl<B: Backend> Bootstrapper<B> {
         input: &B::Ciphertext,
         series: &SeriesProgram<B::Row>,
     ) -> Result<Vec<[CiphertextOf<B>; 2]>, HeError> {
-        self.series_told(input, series, &mut |_| {})
+        self.series_with_progress(input, series, &mut |_| {})
     }
 
     /// [`Bootstrapper::run_series`] that tells of each step before it begins.
-    pub(super) fn series_told(
+    pub(super) fn series_with_progress(
         &self,
         input: &B::Ciphertext,
         series: &SeriesProgram<B::Row>,

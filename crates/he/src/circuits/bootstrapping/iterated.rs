@@ -54,6 +54,13 @@ struct Between<B: Backend> {
     rounding: f64,
 }
 
+/// Reports the progress of one of two refreshes, but for its start.
+fn after_start(report: &mut impl FnMut(usize, Progress), pass: usize, progress: Progress) {
+    if progress.done > 0 {
+        report(pass, progress);
+    }
+}
+
 impl<B: Backend> Bootstrapper<B> {
     /// Both refreshes of some ciphertexts.
     pub(super) fn iterated(
@@ -65,7 +72,7 @@ impl<B: Backend> Bootstrapper<B> {
         let e = &self.evaluator;
         let inputs = ciphertexts.iter().map(|c| self.lowered(c)).collect::<Result<Vec<_>, _>>()?;
         let steps = Step::ALL.len();
-        let mut told = |pass: usize, p: Progress| tell(Progress { done: p.done + pass * steps, all: 2 * steps, ..p });
+        let mut report = |pass: usize, p: Progress| tell(Progress { done: p.done + pass * steps, all: 2 * steps, ..p });
         let start = Progress { step: Step::SlotsToCoefficients, done: 0, all: steps };
         // Each of a pair has in it what is imaginary in the other.
         let together = if kind == Kind::Pair { 2 } else { 1 };
@@ -74,22 +81,19 @@ impl<B: Backend> Bootstrapper<B> {
             sums.collect()
         };
 
-        told(0, start);
+        // What comes ahead of a refresh belongs to its first step.
+        report(0, start);
         let short = |c: &CiphertextOf<B>| e.set_scale(c, self.layout().scale() / c.bound.max(LEAST_BOUND));
         let shorts = inputs.iter().map(short).collect::<Result<Vec<_>, _>>()?;
         let target = |c: &CiphertextOf<B>| self.layout().user_scale() / c.bound.max(1.0).log2().ceil().exp2();
         let planned = |c: &CiphertextOf<B>| self.planned(1, c.scale, target(c));
         let cases = shorts.iter().map(planned).collect::<Result<Vec<_>, _>>()?;
-        let mut later = |p: Progress| {
-            if p.done > 0 {
-                told(0, p)
-            }
-        };
-        let firsts = self.run(&shorts.iter().collect::<Vec<_>>(), &cases, kind, &mut later)?;
+        let firsts =
+            self.run(&shorts.iter().collect::<Vec<_>>(), &cases, kind, &mut |p| after_start(&mut report, 0, p))?;
         let rounded = groups(shorts.iter().map(Ciphertext::error_bound).collect());
         drop(shorts);
 
-        told(1, start);
+        report(1, start);
         let between = inputs.iter().zip(rounded).zip(firsts.iter().zip(&cases)).enumerate();
         let between = between.map(|(i, (input, first))| {
             // What is left of pairs is real.
@@ -104,12 +108,8 @@ impl<B: Backend> Bootstrapper<B> {
             all.2.push(one.rounding);
             all
         });
-        let mut later = |p: Progress| {
-            if p.done > 0 {
-                told(1, p)
-            }
-        };
-        let seconds = self.run(&lefts.iter().collect::<Vec<_>>(), &cases, kind, &mut later)?;
+        let seconds =
+            self.run(&lefts.iter().collect::<Vec<_>>(), &cases, kind, &mut |p| after_start(&mut report, 1, p))?;
         drop(lefts);
         let kept = groups(ciphertexts.iter().zip(rounded).map(|(c, rounding)| c.error_bound() + rounding).collect());
         let sums = firsts.iter().zip(&seconds).zip(inputs.iter().zip(kept));

@@ -280,7 +280,7 @@ impl<B: Backend> Bootstrapper<B> {
     ///
     /// # Errors
     /// As there.
-    pub fn refresh_told(
+    pub fn refresh_with_progress(
         &self,
         ciphertexts: &[&CiphertextOf<B>],
         kind: Kind,

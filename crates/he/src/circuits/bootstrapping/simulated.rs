@@ -74,7 +74,7 @@ impl BootstrapParams {
                 let state = State { scale, bound: 1.0, noise: 0.0 };
                 let series = b.plan_series(&[&steepest(layout)?], state)?;
                 for _ in 0..count {
-                    b.series_told(&product, &series, &mut |_| marks.push(sum(&ledgers(&b))))?;
+                    b.series_with_progress(&product, &series, &mut |_| marks.push(sum(&ledgers(&b))))?;
                 }
             }
             two if two.is_iterated() => {

@@ -189,13 +189,13 @@ fn refusals_name_the_state_and_leave_operands() {
     }
 }
 
-/// All steps are told twice, and each is a place to stop.
+/// Each of the ten steps reports its progress, and can be interrupted.
 #[test]
-fn progress_is_told_and_interrupts_end_it() {
+fn every_step_reports_progress_and_can_be_interrupted() {
     let (owner, b) = small(9);
     let c = input(&owner, &b, &[Complex64::ONE; 256]);
     let mut seen = Vec::new();
-    b.refresh_told(&[&c], Kind::Complex, &mut |p| seen.push((p.step, p.done, p.all))).unwrap();
+    b.refresh_with_progress(&[&c], Kind::Complex, &mut |p| seen.push((p.step, p.done, p.all))).unwrap();
     let twice = Step::ALL.into_iter().chain(Step::ALL).enumerate().map(|(done, step)| (step, done, 10));
     assert!(seen.into_iter().eq(twice));
     for stop in [0, 5, 7] {
@@ -207,7 +207,10 @@ fn progress_is_told_and_interrupts_end_it() {
                 interrupt.ask();
             }
         };
-        assert_eq!(interrupt.run(|| b.refresh_told(&[&c], Kind::Complex, &mut tell).map(|_| ())), Err(Interrupted));
+        assert_eq!(
+            interrupt.run(|| b.refresh_with_progress(&[&c], Kind::Complex, &mut tell).map(|_| ())),
+            Err(Interrupted)
+        );
         assert_eq!(last, stop);
     }
     expect_refreshed(&owner, &b, &b.refresh(&c).unwrap(), &c, "after interrupts");

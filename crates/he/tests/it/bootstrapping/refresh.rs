@@ -290,7 +290,7 @@ fn progress_is_told_and_interrupts_end_it() {
     let (owner, b) = small(BootstrapLiteral::c(), 9);
     let c = input(&owner, &b, &[Complex64::ONE; 256]);
     let mut seen = Vec::new();
-    assert_eq!(b.refresh_told(&[&c], Kind::Complex, &mut |p| seen.push((p.step, p.done))).unwrap().len(), 1);
+    assert_eq!(b.refresh_with_progress(&[&c], Kind::Complex, &mut |p| seen.push((p.step, p.done))).unwrap().len(), 1);
     assert!(seen.into_iter().eq(Step::ALL.into_iter().zip(0..)));
     // Asked at each step's beginning, it ends there; the same bootstrapper works on.
     for stop in 0..Step::ALL.len() {
@@ -302,7 +302,10 @@ fn progress_is_told_and_interrupts_end_it() {
                 interrupt.ask();
             }
         };
-        assert_eq!(interrupt.run(|| b.refresh_told(&[&c], Kind::Complex, &mut tell).map(|_| ())), Err(Interrupted));
+        assert_eq!(
+            interrupt.run(|| b.refresh_with_progress(&[&c], Kind::Complex, &mut tell).map(|_| ())),
+            Err(Interrupted)
+        );
         assert_eq!(last, Some(stop));
     }
     // Asked from elsewhere, it ends within a step.
@@ -352,7 +355,7 @@ fn simulation_is_the_run() {
             let times = if kind == Kind::Pair { 1 } else { 2 };
             for threads in [1, 3] {
                 b.reset_counters();
-                let refresh = || b.refresh_told(&all, kind, &mut |_| {}).unwrap();
+                let refresh = || b.refresh_with_progress(&all, kind, &mut |_| {}).unwrap();
                 let (_, work) = counted(|| Threads::new(threads).run(refresh));
                 let predicted: Counters = b.params().operations(kind).unwrap().into_iter().sum();
                 assert_eq!(b.counters(), predicted * times, "set {name}, {kind:?}");
