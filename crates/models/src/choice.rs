@@ -40,6 +40,8 @@ const DIGIT_MARGIN: u32 = 4;
 const RINGS: std::ops::RangeInclusive<u32> = 12..=17;
 /// Two permutations of a limb, in passes.
 const PERMUTED: f64 = 1.5;
+/// Words of a run of one value from which on writing it is taken to cost nothing beside the product.
+const RUN: usize = 64;
 /// A ciphertext for each number is an option where a batch fills a quarter of the slots.
 const EMPTY: usize = 4;
 /// A buffer that was freed is used again for up to half of its length ([`sudare_ring::buffer`]).
@@ -590,10 +592,10 @@ pub(crate) fn encoding(
 
 /// What a map moves between the caches and memory beside its arithmetic, which fused passes are: a product with a diagonal takes two
 /// rows of a baby and those of the diagonal, more than the nearest cache holds, and each rotation permutes two. Diagonals come from
-/// memory; the rows of those that repeat are put together from their period.
+/// memory. Where values repeat in runs of less than [`RUN`] words, a row is put together line by line; longer runs are filled.
 pub(crate) fn moved(params: &Params, level: usize, map: &Map) -> Work {
     let literal = &params.literal().rlwe;
-    let each = if 2 * map.length < params.degree() { 2.0 } else { 1.0 };
+    let each = if (2..RUN).contains(&(params.degree() / (2 * map.length))) { 2.0 } else { 1.0 };
     let passes = each * map.diagonals as f64 + PERMUTED * (map.babies + map.giants) as f64;
     let limbs = level + 1 + literal.p_bits.len();
     let operand_bytes = (map.diagonals * limbs * 16 * map.length) as f64;
