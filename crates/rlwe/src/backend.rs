@@ -387,20 +387,6 @@ pub trait Backend: Sync {
     /// Automorphisms X → X^element with one decomposition (hoisting); element 1 is the ciphertext itself.
     fn automorphisms(&self, a: &Self::Ciphertext, elements: &[u64]) -> Result<Vec<Self::Ciphertext>, RlweError>;
 
-    /// The automorphism X → X^element, not the identity, of each of some ciphertexts of one level; one after the other unless the
-    /// backend reads the key once for several.
-    fn automorphism_of_each(
-        &self,
-        batch: &[&Self::Ciphertext],
-        element: u64,
-    ) -> Result<Vec<Self::Ciphertext>, RlweError> {
-        let image = |a: &&Self::Ciphertext| {
-            let none = RlweError::Internal { what: "an automorphism has no image" };
-            self.automorphisms(a, &[element])?.pop().ok_or(none)
-        };
-        batch.iter().map(image).collect()
-    }
-
     /// The sum of images under automorphisms with one decomposition and one division by P; with a mask over Q·P of this level or
     /// a higher one the sum times it, and divided by P·q_l.
     fn sum_of_automorphisms(

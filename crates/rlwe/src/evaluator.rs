@@ -444,33 +444,6 @@ impl<B: Backend> Evaluator<B> {
         out.ok_or(RlweError::Internal { what: "an automorphism has no image" })
     }
 
-    /// The automorphism of each of some ciphertexts of one level: the key is read once for several.
-    ///
-    /// # Errors
-    /// As [`Evaluator::automorphism`], before any work; [`RlweError::NoSuchLevel`] for operands of two levels.
-    pub fn automorphism_of_each(
-        &self,
-        batch: &[&B::Ciphertext],
-        element: u64,
-        step: i64,
-    ) -> Result<Vec<B::Ciphertext>, RlweError> {
-        let Some(first) = batch.first() else { return Ok(Vec::new()) };
-        for a in batch {
-            self.check_two_parts("rotation", a)?;
-            let (wanted, highest) = (first.level(), a.level());
-            if wanted != highest {
-                return Err(RlweError::NoSuchLevel { operation: "rotation", wanted, highest });
-            }
-        }
-        if element == 1 {
-            return batch.iter().map(|a| self.copied(a)).collect();
-        }
-        self.context().check_key(element, step, first.level())?;
-        let out = self.backend.automorphism_of_each(batch, element)?;
-        batch.iter().for_each(|a| self.record(Counters::rotations(a.count())));
-        Ok(out)
-    }
-
     /// Many rotations with one decomposition.
     ///
     /// # Errors

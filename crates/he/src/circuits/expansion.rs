@@ -67,9 +67,6 @@ impl Expansion {
     }
 }
 
-/// Ciphertexts of a round that take its key together.
-const TOGETHER: usize = 4;
-
 impl<B: Backend> Evaluator<B> {
     /// The numbers of `x` apart, each D times as large ([`Expansion::factor`]) and in every slot. `x` has number j as
     /// coefficient [`Expansion::place`]\(j), and zeros in the others.
@@ -86,21 +83,17 @@ impl<B: Backend> Evaluator<B> {
         for (i, element) in elements.into_iter().enumerate() {
             interrupt::check();
             let shift = self.monomial(level, -((expansion.place(1) << i) as isize))?;
-            let groups: Vec<&[(usize, CiphertextOf<B>)]> = parts.chunks(TOGETHER).collect();
-            let round = |g: usize| {
-                let group: Vec<&CiphertextOf<B>> = groups[g].iter().map(|(_, part)| part).collect();
-                let images = self.automorphism_of_each(&group, element, 0)?;
-                let mut out = Vec::with_capacity(2 * images.len());
-                for ((place, part), image) in groups[g].iter().zip(&images) {
-                    out.push((*place, self.add(part, image)?));
-                    let odd = place + (1 << i);
-                    if odd < expansion.count {
-                        out.push((odd, self.mul_plain(&self.sub(part, image)?, &shift)?));
-                    }
+            let round = |k: usize| {
+                let (place, part): &(usize, CiphertextOf<B>) = &parts[k];
+                let image = self.automorphism(part, element, 0)?;
+                let even = (*place, self.add(part, &image)?);
+                let odd = *place + (1 << i);
+                if odd >= expansion.count {
+                    return Ok(vec![even]);
                 }
-                Ok(out)
+                Ok(vec![even, (odd, self.mul_plain(&self.sub(part, &image)?, &shift)?)])
             };
-            let split = threads::map_jobs(groups.len(), round).into_iter().collect::<Result<Vec<_>, HeError>>()?;
+            let split = threads::map_jobs(parts.len(), round).into_iter().collect::<Result<Vec<_>, HeError>>()?;
             parts = split.into_iter().flatten().collect();
         }
         parts.sort_by_key(|(place, _)| *place);

@@ -540,21 +540,6 @@ impl<B: Backend> Evaluator<B> {
         Ok(self.rotated(a, element, self.inner.automorphism(&a.inner, element, step)?))
     }
 
-    /// [`Evaluator::automorphism`] of each of some ciphertexts of one level: the key is read once for several.
-    ///
-    /// # Errors
-    /// As [`Evaluator::rotate`]; `RlweError::NoSuchLevel` for operands of two levels.
-    pub fn automorphism_of_each(
-        &self,
-        batch: &[&CiphertextOf<B>],
-        element: u64,
-        step: i64,
-    ) -> Result<Vec<CiphertextOf<B>>, HeError> {
-        let inner: Vec<&B::Ciphertext> = batch.iter().map(|a| &a.inner).collect();
-        let images = self.inner.automorphism_of_each(&inner, element, step)?.into_iter().zip(batch);
-        Ok(images.map(|(inner, a)| self.rotated(a, element, inner)).collect())
-    }
-
     /// Variance of a slot's error after a key switch at a level.
     fn switched_variance(&self, level: usize) -> f64 {
         spread::switching(&self.params, level) + spread::division(&self.params, 2)

@@ -142,14 +142,9 @@ impl Backend for Cpu {
 
     fn automorphisms(&self, a: &Ciphertext, elements: &[u64]) -> Result<Vec<Ciphertext>, RlweError> {
         match elements {
-            [element] if *element != 1 => self.image_of_each(&[a], *element),
+            [element] if *element != 1 => Ok(vec![self.image(a, *element)?]),
             _ => self.images(a, elements),
         }
-    }
-
-    fn automorphism_of_each(&self, batch: &[&Ciphertext], element: u64) -> Result<Vec<Ciphertext>, RlweError> {
-        let images = batch.chunks(rotations::TOGETHER).map(|batch| self.image_of_each(batch, element));
-        Ok(images.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     fn sum_of_automorphisms(

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use sudare_ring::ops::{Digits, Ending, Image, RnsGadget};
 use sudare_ring::{Eval, Poly};
 
-/// Keys that stream past one reading of the digits, and ciphertexts that take one key together.
-pub const TOGETHER: usize = 4;
+/// Keys that stream past one reading of the digits.
+const TOGETHER: usize = 4;
 
 /// A polynomial over Q·P of some level, for a lower one.
 ///
@@ -44,16 +44,14 @@ impl Cpu {
         elements.iter().map(key).collect()
     }
 
-    /// X → X^element of each of a batch of one level: each limb of the key is read from far memory once for all of them.
-    pub(super) fn image_of_each(&self, batch: &[&Ciphertext], element: u64) -> Result<Vec<Ciphertext>, RlweError> {
-        let Some(first) = batch.first() else { return Ok(Vec::new()) };
+    /// X → X^element.
+    pub(super) fn image(&self, a: &Ciphertext, element: u64) -> Result<Ciphertext, RlweError> {
         let key = self.context.keys().galois(element, 0)?;
-        let division = self.context.params().tables(first.level()).by_p()?;
-        let parts = batch.iter().map(|a| a.both());
-        let end = |c0| Ending { division, plus: None, image: Some((c0, key.permutation())) };
-        let all: Vec<_> = parts.map(|[c0, c1]| (c1, end(c0))).collect();
-        let parts = self.gadget(first).switch_divided_many(&all, key.key().pairs());
-        Ok(batch.iter().zip(parts).map(|(a, parts)| a.with_parts(parts.into(), a.level())).collect())
+        let [c0, c1] = a.both();
+        let division = self.context.params().tables(a.level()).by_p()?;
+        let end = Ending { division, plus: None, image: Some((c0, key.permutation())) };
+        let parts = self.gadget(a).switch_divided(c1, key.key().pairs(), &end);
+        Ok(a.with_parts(parts.into(), a.level()))
     }
 
     /// Several automorphisms with one decomposition.
