@@ -8,6 +8,7 @@ SHELL := /bin/bash
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CARGO_TERM_COLOR ?= auto
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+CUDA_KERNELS := $(TARGET)/cuda-kernels
 # Lints, tests, examples, documents, the emulator of a card, the lab's rehearsal and the Python package compile one
 # selection of crates with one set of features, so that each library is compiled once. Any `-p` would be another one.
 FEATURES := sudare-cuda/emulate,sudare-gpu/emulate,sudare-session/emulate,sudare-extension/emulate,sudare-ring/testing
@@ -105,7 +106,7 @@ wheel: $(BIN)/.ready ## release wheels of the package and of the command in dist
 	scripts/manual
 	$(BIN)/maturin build --locked --release --manifest-path crates/cli/Cargo.toml --out dist
 
-wheels: $(BIN)/.ready ## what is published: wheels for Linux on x86-64 and 64-bit Arm (glibc 2.28), and the sources, in dist/
+wheels: $(BIN)/.ready cuda-kernels ## what is published: wheels for Linux on x86-64 and 64-bit Arm (glibc 2.28) with GPU kernels, and the sources, in dist/
 	MATURIN=$(CURDIR)/$(BIN)/maturin PYTHON=$(CURDIR)/$(BIN)/python scripts/wheels
 
 rehearse-install: ## install the wheels in dist/ by name, from an index on this machine
@@ -169,18 +170,21 @@ test-card: | prerequisites-test ## the one command for a machine with a card, re
 	bench/gpu/rehearse $(TARGET)/gpu-rehearsal
 
 ##@ Graphics cards
-test-cuda-compile: ## the GPU kernels for every card's architecture, with gates on registers and spills; needs nvcc
+test-cuda-compile: ## the GPU kernels for every card's architecture, with gates on registers and spills; needs the toolchain
 	scripts/cuda-kernels
 
 # The compiler from PyPI, into the build folder: nothing is installed on the machine, and nothing needs a card.
-cuda-toolchain: $(TARGET)/nvcc/.ready ## nvcc of CUDA 13.0 from PyPI into the build folder (Linux on x86-64, 260 MB)
-$(TARGET)/nvcc/.ready: requirements-cuda.txt
-	$(PYTHON) -m venv $(TARGET)/nvcc
-	$(TARGET)/nvcc/bin/python -m pip install --quiet -r requirements-cuda.txt
+cuda-toolchain: $(TARGET)/cuda-toolchain/.ready ## NVRTC of CUDA 12 and what reads its code, from PyPI into the build folder (Linux on x86-64, 120 MB)
+$(TARGET)/cuda-toolchain/.ready: requirements-cuda.txt
+	$(PYTHON) -m venv $(TARGET)/cuda-toolchain
+	$(TARGET)/cuda-toolchain/bin/python -m pip install --quiet -r requirements-cuda.txt
 	@touch $@
 
-cuda-kernels: ## the GPU kernels for all architectures in one file; needs nvcc
-	scripts/cuda-kernels --out $(TARGET)/cuda/kernels.fatbin --json $(TARGET)/cuda/kernels.json
+# As they are in the build folder, packed in the package, where git has none: compiled again when their source changes, some 6 minutes of one processor.
+cuda-kernels: $(CUDA_KERNELS)/.made ## the GPU kernels for all architectures into the package, which a wheel then has
+$(CUDA_KERNELS)/.made: scripts/cuda-kernels $(wildcard crates/cuda/kernels/*) | $(TARGET)/cuda-toolchain/.ready
+	scripts/cuda-kernels --out $(CUDA_KERNELS)
+	@touch $@
 
 demo-gpu: | prerequisites ## encrypted products and a matrix product on the first card; on the emulator where there is none
 	cargo run --locked --quiet -p sudare-gpu --features emulate --example 1_products
@@ -190,7 +194,8 @@ demo-gpu: | prerequisites ## encrypted products and a matrix product on the firs
 gpu-bundle: cuda-kernels ## dist/sudare-gpu.tar.gz: `bench/gpu/run` with all it needs on a machine with a card
 	cargo build --locked --release -p sudare-bench
 	mkdir -p dist $(TARGET)/gpu-bundle
-	cp $(TARGET)/cuda/kernels.fatbin bench/gpu/run $(TARGET)/gpu-bundle
+	cp bench/gpu/run $(TARGET)/gpu-bundle
+	cp -r $(CUDA_KERNELS) $(TARGET)/gpu-bundle/kernels
 	strip -o $(TARGET)/gpu-bundle/sudare-bench $(TARGET)/release/sudare-bench
 	tar -C $(TARGET) -czf dist/sudare-gpu.tar.gz gpu-bundle
 

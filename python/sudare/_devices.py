@@ -62,19 +62,20 @@ def _memory() -> int | None:
         return None
 
 
-def kernels() -> str | None:
-    """The folder where kernels that had to be compiled are kept for the next start, if one can be made.
+def kernels() -> tuple[str, str | None]:
+    """The folder of kernels in this package, and the one where others are kept once compiled, if it can be made.
 
     The compiler of the extra `sudare[cuda]` is loaded on the way.
     """
     _load_compiler()
+    ahead = str(Path(__file__).parent / "_cuda")
     try:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         folder = Path(base) / "sudare"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # No home, or one that cannot be written to.
-        return None
-    return str(folder)
+        return ahead, None
+    return ahead, str(folder)
 
 
 def _load_compiler() -> None:

@@ -88,9 +88,9 @@ class Server(KeyedServer[_core.Server]):
         name = named(device)
         if name == CPU:
             return Server(self._core.to_host(), self._plan)
-        cache = kernels() if name.startswith("cuda") else None
+        ahead, cache = kernels() if name.startswith("cuda") else (None, None)
         limit = None if memory is None else size(memory, "memory")
-        return Server(self._core.to_device(name, cache, limit), self._plan)
+        return Server(self._core.to_device(name, ahead, cache, limit), self._plan)
 
     def bind(self, x: Encrypted) -> Encrypted:
         """The same matrix, computed with by this server, which refuses one of another key when it is used."""

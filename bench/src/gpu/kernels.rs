@@ -1,5 +1,6 @@
 //! Every kernel's answers at each degree, and what each launch of an operation takes: its share of the whole.
 
+use super::model::{self, Counts, Launches};
 use super::operations::{RESIDENT, SETS, Set, Want, World, mul_rescale};
 use super::{Bench, Cell, median, said};
 use crate::Outcome;
@@ -23,8 +24,10 @@ pub fn run(bench: &Bench, put: &mut dyn FnMut(Cell) -> Outcome<()>) -> Outcome<(
         let element = here.params().rotation_element(1);
         let mut each = |operation: &str, work: &dyn Fn() -> Outcome<Ciphertexts>, want: Want<'_>| {
             let mut cells = launches(bench, work)?;
+            let counted = model::launches(*set, operation);
             let check = world.check(bench, *batch, &[work()?], want)?;
-            for cell in &mut cells {
+            for (i, cell) in cells.iter_mut().enumerate() {
+                cell.floor_us = counted.get(i).map_or(0.0, |counts| counts.us() * *batch as f64);
                 cell.method = format!("{} ({operation})", cell.method);
                 cell.n = 1 << world.literal.log_n;
                 cell.primes = format!("{} + {}", world.literal.q_bits.len(), world.literal.p_bits.len());
@@ -41,6 +44,30 @@ pub fn run(bench: &Bench, put: &mut dyn FnMut(Cell) -> Outcome<()>) -> Outcome<(
         })?;
     }
     Ok(())
+}
+
+/// What the launches of a product and of a rotation do in each of the sets of the figures to reach, as the emulator counts.
+pub fn count(bench: &Bench) -> Outcome<Launches> {
+    let one = |set: &Set| {
+        let world = World::new(*set, &[1])?;
+        let here = world.there(bench, RESIDENT);
+        let (x, y) = (world.upload(&here, 0, 1)?, world.upload(&here, 1, 1)?);
+        let element = here.params().rotation_element(1);
+        let counted = |work: &dyn Fn() -> Outcome<Ciphertexts>| -> Outcome<Vec<Counts>> {
+            let mut done = Ok(());
+            let all = bench.device.launches(&mut || {
+                done = work().map(drop);
+                Ok(())
+            })?;
+            done?;
+            let all: Option<Vec<Counts>> = all.iter().map(Counts::of).collect();
+            Ok(all.ok_or("launches are counted on the emulator alone: add --emulate")?)
+        };
+        let product = counted(&|| Ok(here.mul_rescale(&x, &y)?))?;
+        let rotation = counted(&|| Ok(here.automorphism(&x, element, 1)?))?;
+        Ok((model::set_name(*set), [("product".into(), product), ("rotation".into(), rotation)].into()))
+    };
+    SETS.iter().map(one).collect()
 }
 
 /// The launches of `work`, each with its median time.

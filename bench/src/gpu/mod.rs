@@ -63,7 +63,7 @@ pub struct Options {
     /// Fail where there is no card, instead of taking the emulator.
     #[arg(long, conflicts_with = "emulate")]
     card: bool,
-    /// Kernels compiled ahead (`make cuda-kernels`); without it those of this program, or NVRTC.
+    /// The folder of kernels compiled ahead (`make cuda-kernels`); NVRTC compiles what it has not.
     #[arg(long)]
     kernels: Option<PathBuf>,
     /// Numbers of ciphertexts; 1, 10, 100 and 1000 on a card, 1 and 10 on the emulator.
@@ -99,6 +99,9 @@ pub struct Options {
     /// The emulator's sizes on a card as well, for tools that slow kernels down a hundredfold.
     #[arg(long)]
     small: bool,
+    /// Write what the launches of the sets of the figures to reach do, as the emulator counts it, into this file, and end.
+    #[arg(long, requires = "emulate", hide = true)]
+    count: Option<PathBuf>,
     /// `STAGE:REASON` for the page: why a stage ended that could not say it itself.
     #[arg(long, requires = "page", hide = true)]
     failed: Option<String>,
@@ -290,7 +293,7 @@ fn open(options: &Options) -> Outcome<Device> {
     if options.emulate {
         return Ok(emulator());
     }
-    let kernels = options.kernels.clone().map_or(Kernels::Any, Kernels::File);
+    let kernels = options.kernels.clone().map_or_else(Kernels::default, Kernels::in_folder);
     match Device::open(options.device, &kernels) {
         Ok(device) => Ok(device),
         Err(error) if options.card => Err(error.into()),
@@ -392,6 +395,12 @@ pub fn run(options: &Options, machine: &Machine, json: bool, runs: &Path) -> Out
         let small = options.small || device.info().emulated;
         let (repetitions, fault) = (options.repetitions, options.fault);
         let mut bench = Bench { device, repetitions, patience, copy, end, small, fault };
+        if let Some(path) = &options.count {
+            return crate::record::replace(
+                path,
+                &format!("{}\n", serde_json::to_string_pretty(&kernels::count(&bench)?)?),
+            );
+        }
         for stage in &options.stages {
             let name = clap::ValueEnum::to_possible_value(stage).map_or_else(String::new, |v| v.get_name().into());
             if let Err(error) = one(*stage, options, &mut bench, &mut figures) {

@@ -66,6 +66,11 @@ impl World {
         Ok(Self { literal, host: rlwe::Evaluator::new(keys.clone()), keys, some })
     }
 
+    /// Which set it is.
+    pub fn set(&self) -> Set {
+        (self.literal.log_n, self.literal.q_bits.len(), self.literal.p_bits.len())
+    }
+
     /// An evaluator on a device, whose keys have so many bytes of it.
     pub fn there(&self, bench: &Bench, budget: usize) -> There {
         There::with_backend(Evaluator::new(&bench.device, self.keys.clone(), budget))
@@ -173,7 +178,7 @@ fn products(bench: &Bench, world: &World, batch: usize, put: &mut dyn FnMut(Cell
         let here = world.there(bench, budget);
         let (x, y) = (world.upload(&here, 0, batch)?, world.upload(&here, 1, batch)?);
         let operation = "multiply, relinearise, rescale";
-        let model = model::mul_rescale(&world.literal);
+        let model = model::mul_rescale(world.set());
         let before = bench.device.wave_items(1) * 8;
         bench.device.set_wave(wave);
         let cell = Case { bench, world, operation, method, batch, model }.run(
@@ -205,12 +210,12 @@ fn rotations(bench: &Bench, world: &World, batch: usize, put: &mut dyn FnMut(Cel
     let elements: Vec<u64> = STEPS.iter().map(|s| here.params().rotation_element(*s)).collect();
     let case = |operation, method, model| Case { bench, world, operation, method, batch, model };
     let of = |i: usize| world.some(i);
-    put(case("rotation", "five launches", model::rotations(&world.literal, 1)).run(
+    put(case("rotation", "five launches", model::rotations(world.set(), 1)).run(
         &|| Ok(vec![here.automorphism(&x, elements[0], 1)?]),
         &|i| Ok(vec![host.automorphism(of(i), elements[0], 1)?]),
         x.bytes(),
     )?)?;
-    put(case("8 rotations", "hoisted", model::rotations(&world.literal, 8)).run(
+    put(case("8 rotations", "hoisted", model::rotations(world.set(), 8)).run(
         &|| Ok(here.rotate_many(&x, &STEPS)?),
         &|i| Ok(host.rotate_many(of(i), &STEPS)?),
         x.bytes(),

@@ -1,6 +1,8 @@
 //! The page: the paper's tables beside ours.
 
-use super::{ASSUMED_COPY, Cell, PAPER_COPY, copy_rate, model};
+use super::model::{self, Counts};
+use super::operations::SETS;
+use super::{ASSUMED_COPY, Cell, PAPER_COPY, copy_rate};
 use crate::Outcome;
 use crate::machine::Machine;
 use std::fmt::Write;
@@ -170,7 +172,7 @@ fn goals(t: &mut String, cells: &[Cell]) -> Outcome<()> {
     };
     let paper = |operation| find(operation, "one launch", 8192).filter(|c| c.d == 1000);
     let whole = |n| find("multiply, relinearise, rescale", "five launches", n);
-    let set = |log_n, limbs, special| model::mul_rescale(&super::operations::literal(log_n, limbs, special));
+    let set = |log_n, limbs, special| model::mul_rescale((log_n, limbs, special));
     let [arithmetic, memory] = model::bootstrap(8)?;
     let large = model::proposals(Shape::new(1024, 1024, 1024), None, Security::Bits128)?;
     let (large_us, large) = large.first().ok_or("no method that devices run has a product of 1024×1024 matrices")?;
@@ -218,10 +220,10 @@ fn goals(t: &mut String, cells: &[Cell]) -> Outcome<()> {
     writeln!(
         t,
         "\n**The model** is of an H100: 132 multiprocessors at 1.7 GHz, 64 FP64 and 128 instructions a clock each, {:.1} TB/s \
-         copied. Its inputs from the compiled code (nvcc 13.0.88, sm_90): 9 FP64 of 13.3 instructions a butterfly by \
-         doubles, 32.8 instructions by words; 90 instructions for a product of words that is added; and 8 FP64 for one of doubles, counted \
-         in the source. Sums and products are their bytes at that rate. The bootstrap is the larger of its transforms' arithmetic ({:.1} ms) and of its \
-         memory ({:.1} ms: an eighth of its keys, values of each transform in and out twice): a bound from below. The product \
+         copied, 5.5 TB/s from the second-level cache. A launch of an operation with keys takes the largest of four bounds, below; \
+         every ceiling is taken to be reached. Sums and products are their bytes at that rate. The bootstrap is the larger of its \
+         transforms' arithmetic ({:.1} ms, 9 FP64 a butterfly) and of its memory ({:.1} ms: an eighth of its keys, values of each \
+         transform in and out twice): a bound from below. The product \
          of 1024×1024 matrices is by the method {}, N = 2^{}, {} + {} primes: the cheapest of those whose every step has a kernel.",
         ASSUMED_COPY / 1e6,
         arithmetic / 1e3,
@@ -231,5 +233,33 @@ fn goals(t: &mut String, cells: &[Cell]) -> Outcome<()> {
         large.params.q_bits.len(),
         large.params.p_bits.len()
     )?;
+    bounds(t)
+}
+
+/// What binds each launch of a product, by the model.
+fn bounds(t: &mut String) -> Outcome<()> {
+    writeln!(
+        t,
+        "\n## What binds a product's launches\n\nMicroseconds of one of a large batch by the model: instructions / operations on doubles / \
+         second-level cache / memory. Operations and words are those that the emulator counted (`bench/gpu/launches.json`); \
+         the instructions that come with them are the compiled kernels' (`bench/gpu/counts.json`, sm_90).\n"
+    )?;
+    let sets: Vec<String> =
+        SETS.iter().map(|(log_n, limbs, special)| format!("2^{log_n}, {limbs} + {special}")).collect();
+    writeln!(t, "| launch | {} |\n|---|{}", sets.join(" | "), "---|".repeat(sets.len()))?;
+    let columns = SETS.map(|set| model::launches(set, "product"));
+    for launch in 0..columns.iter().map(|c| c.len()).max().unwrap_or(0) {
+        let name = columns[0].get(launch).and_then(|c| c.kernel.split('_').next()).unwrap_or_default();
+        let cell = |counts: Option<&Counts>| {
+            counts.map_or("–".into(), |c| {
+                let most = c.us();
+                let one = |us: f64| if us < most { format!("{us:.2}") } else { format!("**{us:.2}**") };
+                c.bounds().map(one).join(" / ")
+            })
+        };
+        let cells: Vec<String> = columns.iter().map(|c| cell(c.get(launch))).collect();
+        writeln!(t, "| {name} | {} |", cells.join(" | "))?;
+    }
+    writeln!(t, "| sum of the largest | {} |", SETS.map(|set| format!("{:.2}", model::mul_rescale(set))).join(" | "))?;
     Ok(())
 }

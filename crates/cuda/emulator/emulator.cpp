@@ -175,8 +175,8 @@ static Run& this_thread() {
 
 // 0: done; 1: no such kernel; 2: other arguments or threads than it has; 3: a fault. `message` gets what it was.
 extern "C" int sudare_emulator_launch(const char* name, const unsigned grid[3], unsigned threads, uint64_t shared_bytes,
-                                      const void* arguments, uint64_t bytes, const emulator::Trial* trial, char* message,
-                                      uint64_t length) {
+                                      const void* arguments, uint64_t bytes, const emulator::Trial* trial,
+                                      emulator::Counts* counted, char* message, uint64_t length) {
   using namespace emulator;
   const Entry* entry = entries();
   while (entry && std::strcmp(entry->name, name)) entry = entry->next;
@@ -209,6 +209,7 @@ extern "C" int sudare_emulator_launch(const char* name, const unsigned grid[3], 
   static std::atomic<uint64_t> launches{0};
   r.launch = r.epoch = ++launches << 28;
   state = &r;
+  counts = {};
   if (sigsetjmp(r.out, 1)) {
     r.main_stack.entered();
     state = nullptr;
@@ -220,6 +221,7 @@ extern "C" int sudare_emulator_launch(const char* name, const unsigned grid[3], 
     run_block(r, order);
   }
   state = nullptr;
+  *counted = counts;
   return 0;
 }
 

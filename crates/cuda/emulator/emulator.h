@@ -11,6 +11,7 @@
 //  - a barrier that some threads of a block never reach is a fault;
 //  - a kernel started with other threads or arguments than it was written for is a fault.
 // A fault ends the launch with a message that names the kernel, the block and the thread.
+// It counts what a card's pipes and memories would be busy with.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +57,9 @@ struct State {
   uint64_t launch, began;   // what it was when the launch and the block began
 };
 extern thread_local State* state;
+// Of a launch: operations on doubles, words of polynomials read and written, those among them for the first time, words of keys.
+struct Counts { uint64_t doubles, accessed, touched, keys; };
+inline thread_local Counts counts = {};
 constexpr uint16_t MANY = 0xFFFF;
 void barrier();
 [[noreturn]] void race(uint64_t word, const char* what, unsigned other);
@@ -76,6 +80,8 @@ inline u64 read_device(const u64* p) {
   if (!w) return value;
   const State& s = *state;
   const uint16_t me = uint16_t(s.thread.x);
+  counts.accessed++;
+  counts.touched += w->read < s.launch && w->written < s.launch;
   if (w->written >= s.launch) {
     if (w->written < s.began) device_race(p, "reads what another block wrote");
     if (w->written == s.epoch && w->writer != me) device_race(p, "reads what another thread wrote");
@@ -91,6 +97,8 @@ inline void write_device(u64* p, u64 value) {
   if (!w) return;
   const State& s = *state;
   const uint16_t me = uint16_t(s.thread.x);
+  counts.accessed++;
+  counts.touched += w->written < s.launch;
   if (w->written >= s.launch) {
     if (w->written < s.began) device_race(p, "writes over what another block wrote");
     if (w->written == s.epoch && w->writer != me) device_race(p, "writes over what another thread wrote");
@@ -170,7 +178,9 @@ inline u32 reverse_bits(u32 x) {
   return __builtin_bswap32(x);
 }
 template <class T> inline T read_only(const T* p) { ALIGNED(p, sizeof(T)); return *p; }
-inline double __dmul_rn(double a, double b) { return a * b; }
-inline double __dadd_rn(double a, double b) { return a + b; }
-inline double __dsub_rn(double a, double b) { return a - b; }
-inline double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
+inline Two read_key(const Two* p) { emulator::counts.keys += 2; return read_only(p); }
+inline double counted(double x) { emulator::counts.doubles++; return x; }
+inline double __dmul_rn(double a, double b) { return counted(a * b); }
+inline double __dadd_rn(double a, double b) { return counted(a + b); }
+inline double __dsub_rn(double a, double b) { return counted(a - b); }
+inline double __fma_rn(double a, double b, double c) { return counted(__builtin_fma(a, b, c)); }

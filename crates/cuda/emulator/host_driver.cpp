@@ -197,7 +197,8 @@ int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
     const emulator::Trial trial{++host::launches, -1};
     if (int(host::launches) == host::number("SUDARE_HOST_FAULT", 0)) return int(host::LAUNCH_FAILED);
     char message[320] = "";
-    if (sudare_emulator_launch(e.name, grid, bx, shared, argument.data(), e.bytes, &trial, message, sizeof message) == 0) return int(host::OK);
+    emulator::Counts counts;
+    if (sudare_emulator_launch(e.name, grid, bx, shared, argument.data(), e.bytes, &trial, &counts, message, sizeof message) == 0) return int(host::OK);
     std::fprintf(stderr, "host driver: %s\n", message);
     return int(host::LAUNCH_FAILED);
   });

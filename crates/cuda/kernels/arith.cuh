@@ -95,6 +95,7 @@ CONSTEXPR double largest_part_bound(int bits) {
 template <int BITS> struct F64 {
   typedef double T;
   typedef double W;                       // a twiddle is its centred value
+  static constexpr bool DOUBLES = true;
   static constexpr double MAGIC = 6755399441055744.0;   // 1.5 * 2^52
   static constexpr double ONE = 4503599627370496.0;     // 2^52
   static constexpr unsigned columns_forward = settle_forward(0, COLUMN_LAYERS, BITS, 1).mask;
@@ -113,10 +114,10 @@ template <int BITS> struct F64 {
     T h = __dmul_rn(x, w), l = __fma_rn(x, w, -h), b = quotient(h, p);
     return __dadd_rn(__fma_rn(b, -p.fq, h), l);
   }
+  static D u64 word(T x) { return as_word(__dadd_rn(x, ONE)) & 0xFFFFFFFFFFFFFull; }   // of 0 <= x < 2^52
   static D u64 store(T x, const Prime& p) {
     T r = settle(x, p);
-    r = r < 0.0 ? __dadd_rn(r, p.fq) : r;
-    return as_word(__dadd_rn(r, ONE)) & 0xFFFFFFFFFFFFFull;
+    return word(r < 0.0 ? __dadd_rn(r, p.fq) : r);
   }
   static D T factor(T x, const Prime& p) { return settle(x, p); }     // ready to be a factor
   static D T add(T x, T y, const Prime&) { return __dadd_rn(x, y); }
@@ -132,6 +133,7 @@ template <int BITS> struct F64 {
 struct U64 {
   typedef u64 T;
   typedef Two W;
+  static constexpr bool DOUBLES = false;
   static constexpr unsigned columns_forward = 0, columns_inverse = 0;
   static CONSTEXPR unsigned parts_forward(int) { return 0; }
   static CONSTEXPR unsigned parts_inverse(int) { return 0; }
@@ -154,7 +156,11 @@ struct U64 {
 // Runs a statement with A the family of prime p: all threads of a block work modulo one prime.
 #ifdef ONLY_FAMILY   // to count the instructions of one
 #define BY_FAMILY(p, ...) do { typedef ONLY_FAMILY A; __VA_ARGS__; } while (0)
+#define BY_DOUBLES(p) ONLY_FAMILY::DOUBLES
+#define NARROW(conversion) ONLY_FAMILY::DOUBLES
 #else
+#define BY_DOUBLES(p) ((p).family < 2)
+#define NARROW(conversion) ((conversion).narrow != 0)
 #define BY_FAMILY(p, ...) \
   do { \
     if ((p).family == 0) { typedef F64<48> A; __VA_ARGS__; } \

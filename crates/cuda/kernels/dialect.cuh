@@ -40,6 +40,7 @@ D Two read_only(const Two* p) {
   const ulonglong2 v = __ldg(reinterpret_cast<const ulonglong2*>(p));
   return Two{v.x, v.y};
 }
+D Two read_key(const Two* p) { return read_only(p); }
 #endif
 
 // Where polynomial number i of a launch stands: number first + i * step of a table of addresses, or of polynomials at

@@ -54,7 +54,7 @@ struct Conversion {
   const Factor* hat;         // N^-1 * (Q/q_i)^-1
   const u64* weights;        // [target][count + 1]: Q/q_i, then -Q
   u32 count, targets;
-  u32 narrow;                // all primes, of sources and targets, are below 2^50
+  u32 narrow;                // all sources are below 2^50
   u32 pad;
 };
 struct Lift {
@@ -81,23 +81,48 @@ struct Halves {
     return reduce_wide(upper + (words < low), words, p);
   }
 };
-// Target j of four columns: values k .. k + 3 of this thread.
-template <class Sum> D void combine(u64* out, Shared y, const u64* w, const u64* v, u32 count, const Prime& p) {
+typedef F64<50> Real;
+// What a conversion keeps of each source: y, as a double's bits where all sources are doubles.
+D u64 word_of(u64 y, bool real) { return real ? Real::word(as_double(y)) : y; }
+// The multiples of Q of sixteen columns, each at most the number of sources: a byte each.
+struct Multiples {
+  u32 bytes[4];
+  D void set(int k, u32 v) { bytes[k >> 2] = (k & 3 ? bytes[k >> 2] : 0) | v << (8 * (k & 3)); }
+  D u32 at(int k) const { return (bytes[k >> 2] >> (8 * (k & 3))) & 0xFF; }
+};
+// Target j of four columns: words k .. k + 3 of this thread.
+template <class Sum> D void combine(u64* out, Shared y, bool real, const u64* w, const Multiples& v, int first, u32 count, const Prime& p) {
   Sum sum[4];
   UNROLL for (int k = 0; k < 4; k++) {
     sum[k] = Sum{};
-    sum[k].add(v[k], w[count]);
+    sum[k].add(v.at(first + k), w[count]);
   }
-  for (u32 i = 0; i < count; i++) {
+  ROLLED for (u32 i = 0; i < count; i++) {
     const u64 weight = w[i];
-    UNROLL for (int k = 0; k < 4; k++) sum[k].add(y[(i * 16 + k) * blockDim.x], weight);
+    UNROLL for (int k = 0; k < 4; k++) sum[k].add(word_of(y[(i * 16 + first + k) * blockDim.x], real), weight);
   }
-  UNROLL for (int k = 0; k < 4; k++) out[k] = sum[k].modulo(p);
+  UNROLL for (int k = 0; k < 4; k++) out[first + k] = sum[k].modulo(p);
+}
+// All sixteen where sources and target are below 2^50 and doubles: a term is a product modulo the target, at most 3/4 of
+// it, since y is below 2^50.
+D void combine(double* sum, Shared y, const u64* w, const Multiples& v, u32 count, const Prime& p) {
+  const double minus_q = Real::load(w[count]);
+  UNROLL for (int k = 0; k < 16; k++) sum[k] = Real::mul(Real::load(v.at(k)), minus_q, p);
+  ROLLED for (u32 i = 0; i < count; i++) {
+    const double weight = Real::load(w[i]);
+    UNROLL for (int k = 0; k < 16; k++) {
+      sum[k] = __dadd_rn(sum[k], Real::mul(as_double(y[(i * 16 + k) * blockDim.x]), weight, p));
+    }
+    if ((i & 3) == 3) {
+      UNROLL for (int k = 0; k < 16; k++) sum[k] = Real::settle(sum[k], p);
+    }
+  }
+  UNROLL for (int k = 0; k < 16; k++) sum[k] = Real::settle(sum[k], p);
 }
 // The same of one source, whose weight is one: y, plus -q where v is one.
-D u64 of_one(u64 y, u64 v, u64 minus_q, const Prime& p) {
+D u64 of_one(u64 y, bool minus, u64 minus_q, const Prime& p) {
   const u64 x = fold(y - mul_high(y, p.ratio_high) * p.q, p.q);   // the quotient is short by less than 2
-  return fold(x + (v ? minus_q : 0), p.q);
+  return fold(x + (minus ? minus_q : 0), p.q);
 }
 // Grid (items, N/16/threads, conversions); shared: 16 words a source and thread.
 KERNEL(128, 3, lift, Lift) {
@@ -107,9 +132,10 @@ KERNEL(128, 3, lift, Lift) {
   const u64 column = blockIdx.y * blockDim.x + t;
   const In from = g.in.at(blockIdx.x) + column;
   const Out to = g.out.at(blockIdx.x) + column;
+  const bool real = NARROW(c) && BY_DOUBLES(g.primes[c.source_prime[0]]);
   double quotient[16];
   UNROLL for (int k = 0; k < 16; k++) quotient[k] = 0.0;
-  for (u32 i = 0; i < c.count; i++) {
+  ROLLED for (u32 i = 0; i < c.count; i++) {
     const Prime p = g.primes[c.source_prime[i]];
     const In row = from + ((u64)c.source[i] << g.log_n);
     const Factor hat = c.hat[i];
@@ -119,31 +145,48 @@ KERNEL(128, 3, lift, Lift) {
       column_inverse<A>(x, p);
       UNROLL for (int k = 0; k < 16; k++) {
         const u64 y = A::store(A::scale(x[k], hat, p), p);
-        s[(i * 16 + k) * blockDim.x + t] = y;
         // Words below 2^52 become doubles by their bits, others by a conversion: the same numbers.
-        const double real = p.family < 2 ? F64<50>::load(y) : to_double(y);
-        quotient[k] = __dadd_rn(quotient[k], __dmul_rn(real, p.reciprocal));
+        const double number = A::DOUBLES ? Real::load(y) : to_double(y);
+        s[(i * 16 + k) * blockDim.x + t] = real ? as_word(number) : y;
+        quotient[k] = __dadd_rn(quotient[k], __dmul_rn(number, p.reciprocal));
       });
   }
   // v as the CPU has it: the sum, in order and unfused, rounded; one source decides by a comparison, exactly.
-  u64 v[16];
+  Multiples v;
   if (c.count == 1) {
     const u64 q = g.primes[c.source_prime[0]].q;
-    UNROLL for (int k = 0; k < 16; k++) v[k] = 2 * s[k * blockDim.x + t] > q;
+    UNROLL for (int k = 0; k < 16; k++) v.set(k, 2 * word_of(s[k * blockDim.x + t], real) > q);
   } else {
-    UNROLL for (int k = 0; k < 16; k++) v[k] = as_word(__dadd_rn(quotient[k], 4503599627370496.0)) & 0xFFFFFFFFFFFFFull;
+    UNROLL for (int k = 0; k < 16; k++) v.set(k, (u32)Real::word(quotient[k]));
   }
-  for (u32 j = 0; j < c.targets; j++) {
+  ROLLED for (u32 j = 0; j < c.targets; j++) {
     const Prime p = g.primes[c.target_prime[j]];
     const u64* w = c.weights + (u64)j * (c.count + 1);
     const Out row = to + ((u64)c.target[j] << g.log_n);
-    u64 x[16];
-    if (c.count == 1) {
-      UNROLL for (int k = 0; k < 16; k++) x[k] = of_one(s[k * blockDim.x + t], v[k], w[1], p);
+    u64 x[16];                                         // values of the target's family, by their bits
+    UNROLL for (int k = 0; k < 4; k++) FRESH(v.bytes[k]);  // what they are as numbers would spill
+    if (real && BY_DOUBLES(p)) {
+      double sum[16];
+      if (c.count == 1) {
+        const double minus_q = -g.primes[c.source_prime[0]].fq;
+        UNROLL for (int k = 0; k < 16; k++) {
+          sum[k] = Real::settle(__fma_rn(Real::load(v.at(k)), minus_q, as_double(s[k * blockDim.x + t])), p);
+        }
+      } else {
+        combine(sum, s + t, w, v, c.count, p);
+      }
+      UNROLL for (int k = 0; k < 16; k++) x[k] = g.words ? Real::store(sum[k], p) : as_word(sum[k]);
     } else {
-      UNROLL for (int k = 0; k < 16; k += 4) {
-        if (c.narrow) combine<Halves>(x + k, s + (k * blockDim.x + t), w, v + k, c.count, p);
-        else combine<Wide>(x + k, s + (k * blockDim.x + t), w, v + k, c.count, p);
+      if (c.count == 1) {
+        UNROLL for (int k = 0; k < 16; k++) x[k] = of_one(word_of(s[k * blockDim.x + t], real), v.at(k), w[1], p);
+      } else {
+        UNROLL for (int k = 0; k < 16; k += 4) {
+          if (NARROW(c) && p.bits <= 50) combine<Halves>(x, s + t, real, w, v, k, c.count, p);
+          else combine<Wide>(x, s + t, real, w, v, k, c.count, p);
+        }
+      }
+      if (!g.words && BY_DOUBLES(p)) {
+        UNROLL for (int k = 0; k < 16; k++) x[k] = as_word(Real::load(x[k]));
       }
     }
     if (g.words) {
@@ -151,7 +194,7 @@ KERNEL(128, 3, lift, Lift) {
     } else {
       BY_FAMILY(p,
         typename A::T y[16];
-        UNROLL for (int k = 0; k < 16; k++) y[k] = A::load(x[k]);
+        UNROLL for (int k = 0; k < 16; k++) y[k] = A::raw(x[k]);
         column_forward<A>(y, p);
         UNROLL for (int k = 0; k < 16; k++) row[(u64)k << l] = A::bits(y[k]));
     }
@@ -227,7 +270,9 @@ template <class A, int L> D void switch_part(const Switch& g, const Prime& p, Sh
       load_first<A, L>(x, g.raised.at((item * g.digits + j) * g.count + e) + ((u32)part << L), t);
       if (exchanged) BARRIER();                      // the last digit's exchange is read
       exchanged = true;
-      part_forward<A, L>(x, s, p, t, part);
+      int thread = t;
+      FRESH(thread);
+      part_forward<A, L>(x, s, p, thread, part);
     }
     UNROLL for (int k = 0; k < 16; k++) x[k] = A::factor(x[k], p);
     // One half of the pair after the other: both at once would take more registers than there are.
@@ -235,7 +280,7 @@ template <class A, int L> D void switch_part(const Switch& g, const Prime& p, Sh
       const u64* key = g.key + ((((u64)key_row * g.key_digits + j) * 2 + h) << LOG_N) + near;
       const Shared sum = h ? sum1 : sum0;
       UNROLL for (int c = 0; c < 8; c++) {
-        const Two k = read_only(reinterpret_cast<const Two*>(key + 8 * c));
+        const Two k = read_key(reinterpret_cast<const Two*>(key + 8 * c));
         const int low = c * THREADS + t, high = (c + 8) * THREADS + t;
         sum[low] = A::bits(A::settle_sum(A::add(A::raw(sum[low]), A::mul(x[c], A::load(k.x), p), p), (int)j, p));
         sum[high] = A::bits(A::settle_sum(A::add(A::raw(sum[high]), A::mul(x[c + 8], A::load(k.y), p), p), (int)j, p));

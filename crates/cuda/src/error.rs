@@ -31,7 +31,7 @@ pub enum CudaError {
     /// Neither compiled kernels nor a compiler for them.
     #[error(
         "there are no kernels for compute capability {}.{}: {reason}; install NVIDIA's run-time compiler \
-         (pip install \"sudare[cuda]\", or libnvrtc.so of CUDA 12 or 13), or build with `make cuda-kernels`",
+         (pip install \"sudare[cuda]\", or libnvrtc.so of CUDA 12 or 13), or compile them ahead with `make cuda-kernels`",
         capability.0,
         capability.1
     )]

@@ -19,8 +19,8 @@ pub use batch::Batch;
 pub use device::Device;
 #[cfg(feature = "emulate")]
 pub use driver::emulator::{Trial, kernels};
-pub use driver::image::{Cache, Kernels, source};
-pub use driver::{Info, Launched};
+pub use driver::image::{Cache, Kernels, image_name, source};
+pub use driver::{Counted, Info, Launched};
 pub use error::{CudaError, LEAST_DRIVER, Result};
 pub use ops::divide::Division;
 pub use ops::gadget::{Digits, Gadget, Pairs};

@@ -260,7 +260,6 @@ fn lay(blob: &mut Blob, basis: &RnsBasis, primes: &Primes, lifting: &Lifting) ->
                 .collect::<Vec<_>>()
         })
         .collect();
-    let all = lifting.sources.iter().chain(&lifting.targets);
     Ok(Conversion {
         source: blob.push(&numbers(&lifting.sources, true)),
         source_prime: blob.push(&numbers(&lifting.sources, false)),
@@ -270,7 +269,7 @@ fn lay(blob: &mut Blob, basis: &RnsBasis, primes: &Primes, lifting: &Lifting) ->
         weights: blob.push(&weights),
         count: lifting.sources.len() as u32,
         targets: lifting.targets.len() as u32,
-        narrow: u32::from({ all }.all(|(i, _)| primes.narrow(*i))),
+        narrow: u32::from(lifting.sources.iter().all(|(i, _)| primes.narrow(*i))),
         pad: 0,
     })
 }

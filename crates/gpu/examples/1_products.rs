@@ -13,7 +13,7 @@ use sudare_rlwe::keys::{KeyGenerator, SecretKey};
 const CIPHERTEXTS: usize = 4;
 
 fn device() -> Device {
-    match Device::open(0, &Kernels::Any) {
+    match Device::open(0, &Kernels::default()) {
         Ok(device) => device,
         Err(error) => {
             println!("no card: {error}");

@@ -25,13 +25,21 @@ fn write(path: &Path, bytes: &[u8]) {
     let _ = atomic::write(path, &[bytes], Access::Usual, Over::NoKey, Durability::Process);
 }
 
-/// The one thing that is said without being asked: a process that is silent for minutes looks dead.
-fn compiling((major, minor): (u32, u32)) {
-    eprintln!("sudare: the GPU kernels are compiled for compute capability {major}.{minor}, which takes minutes, once");
+/// A file of the package's kernels, which are packed as .xz there.
+fn unpacked(path: &Path) -> Option<Vec<u8>> {
+    let packed = std::fs::read(format!("{}.xz", path.display())).ok()?;
+    Python::attach(|py| py.import("lzma")?.call_method1("decompress", (packed.as_slice(),))?.extract()).ok()
 }
 
-/// A device by its name: "cuda" is "cuda:0". Kernels that this build does not have are compiled, and kept in `cache`.
-pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
+/// The one thing that is said without being asked: a process that is silent for minutes looks dead.
+fn compiling((major, minor): (u32, u32)) {
+    eprintln!(
+        "sudare: the GPU kernels are compiled for compute capability {major}.{minor}, which takes a minute or more, once"
+    );
+}
+
+/// A device by its name: "cuda" is "cuda:0". Kernels that the folder `ahead` does not have are compiled, and kept in `cache`.
+pub fn open(name: &str, ahead: Option<PathBuf>, cache: Option<PathBuf>) -> Result<Device> {
     let index = match name {
         "cuda" => Some(0),
         _ => name.strip_prefix("cuda:").and_then(|index| index.parse::<usize>().ok()),
@@ -44,7 +52,8 @@ pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Device> {
     // Kernels may take minutes to compile: nobody who only asks for a name waits for that.
     let device = match (name.as_str(), index) {
         (_, Some(index)) => {
-            Device::open(index, &Kernels::here(cache.map(|folder| Cache { folder, write, compiling })))?
+            let cache = cache.map(|folder| Cache { folder, write, compiling });
+            Device::open(index, &Kernels { ahead, read: unpacked, cache })?
         }
         #[cfg(feature = "emulate")]
         (EMULATOR, _) => Device::emulator(sudare_cuda::Trial::default(), ROOM),

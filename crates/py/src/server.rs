@@ -39,11 +39,18 @@ impl Server {
         })
     }
 
-    /// The same server, computing on a device; kernels that have to be compiled are kept in `cache`. `memory` is the most
-    /// bytes of the device that all servers there may take.
-    fn to_device(&self, py: Python<'_>, name: &str, cache: Option<PathBuf>, memory: Option<usize>) -> Result<Self> {
+    /// The same server, computing on a device; kernels that the folder `ahead` does not have are compiled, and kept in
+    /// `cache`. `memory` is the most bytes of the device that all servers there may take.
+    fn to_device(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        ahead: Option<PathBuf>,
+        cache: Option<PathBuf>,
+        memory: Option<usize>,
+    ) -> Result<Self> {
         long(py, || {
-            let device = open(name, cache)?;
+            let device = open(name, ahead, cache)?;
             if let Some(bytes) = memory {
                 device.set_limit(bytes);
             }

@@ -10,7 +10,7 @@ use sudare_rlwe::security::Security;
 use sudare_session::Client;
 
 fn main() -> Result<(), MatrixError> {
-    let device = Device::open(0, &Kernels::Any).unwrap_or_else(|why| {
+    let device = Device::open(0, &Kernels::default()).unwrap_or_else(|why| {
         println!("no card: {why}\nthe emulator takes its place: the same words, and no times\n");
         Device::emulator(Trial::default(), 1 << 30)
     });

@@ -443,7 +443,7 @@ impl Driver for Card {
         let all = list().take().unwrap_or_default();
         let times: Result<_> = all
             .iter()
-            .map(|(kernel, events)| Ok(Launched { kernel: kernel.clone(), us: Some(elapsed(*events)?) }))
+            .map(|(kernel, events)| Ok(Launched { kernel: kernel.clone(), us: Some(elapsed(*events)?), counted: None }))
             .collect();
         all.iter().for_each(|(_, events)| destroy(*events));
         done.and(times)

@@ -1,6 +1,6 @@
 //! The kernels' own source on the processor: see `emulator/emulator.h` for what it checks.
 
-use super::{Address, Driver, Info, Launch, Launched};
+use super::{Address, Counted, Driver, Info, Launch, Launched};
 use crate::error::{CudaError, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,6 +40,7 @@ unsafe extern "C" {
         arguments: *const c_void,
         bytes: u64,
         trial: *const Try,
+        counted: *mut Counted,
         message: *mut c_char,
         length: u64,
     ) -> c_int;
@@ -69,7 +70,7 @@ pub(crate) struct Emulator {
     trial: Trial,
     launches: AtomicU64,
     used: AtomicU64,
-    /// Names of launches, while somebody asks for them.
+    /// Launches, while somebody asks for them.
     recorded: Mutex<Option<Vec<Launched>>>,
 }
 
@@ -146,15 +147,13 @@ impl Driver for Emulator {
                 launch.kernel, launch.shared
             )));
         }
-        if let Some(list) = self.recorded.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            list.push(Launched { kernel: launch.kernel.into(), us: None });
-        }
         let name = CString::new(launch.kernel).map_err(|_| CudaError::Emulator("a name with a zero byte".into()))?;
         // Another order for each launch.
         let seed =
             self.trial.seed.wrapping_add(self.launches.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x1_0000_0001));
         let left_out = self.trial.leave_out.filter(|(kernel, _)| *kernel == launch.kernel);
         let trial = Try { seed, leave_out: left_out.map_or(-1, |(_, number)| i64::from(number)) };
+        let mut counted = Counted::default();
         let mut message = [0u8; 320];
         // SAFETY: the shapes of the arrays are those of the declaration; the caller vouches for the arguments, and the
         // emulator compares their size with the kernel's.
@@ -167,12 +166,18 @@ impl Driver for Emulator {
                 launch.arguments.as_ptr().cast(),
                 launch.arguments.len() as u64,
                 &raw const trial,
+                &raw mut counted,
                 message.as_mut_ptr().cast(),
                 message.len() as u64,
             )
         };
         match code {
-            0 => Ok(()),
+            0 => {
+                if let Some(list) = self.recorded.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                    list.push(Launched { kernel: launch.kernel.into(), us: None, counted: Some(counted) });
+                }
+                Ok(())
+            }
             1 => Err(CudaError::Emulator(format!("there is no kernel {}", launch.kernel))),
             _ => {
                 let text = CStr::from_bytes_until_nul(&message)

@@ -3,19 +3,15 @@
 use crate::error::{CudaError, Result};
 use std::path::{Path, PathBuf};
 
-/// Where a card's kernels come from.
-#[derive(Clone, Debug, Default)]
-pub enum Kernels {
-    /// Those in this program if it was built with some, else compiled by NVRTC.
-    #[default]
-    Any,
-    /// A file that `make cuda-kernels` wrote: cubin, fatbin or PTX.
-    File(PathBuf),
-    /// Compiled by NVRTC, and kept so that the next start finds them.
-    Compiled {
-        /// Where they are kept; nothing is without one.
-        cache: Option<Cache>,
-    },
+/// Where a card's kernels come from: folders of images compiled ahead, then NVIDIA's run-time compiler.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    /// The folder that `make cuda-kernels` filled, as a wheel of the Python package has one.
+    pub ahead: Option<PathBuf>,
+    /// Reads a file of that folder, if it is there: a wheel's are compressed.
+    pub read: fn(&Path) -> Option<Vec<u8>>,
+    /// Where what is compiled now is kept so that the next start finds it; nothing is without one.
+    pub cache: Option<Cache>,
 }
 
 /// A folder where compiled kernels are kept.
@@ -25,12 +21,12 @@ pub struct Cache {
     pub folder: PathBuf,
     /// Makes a file in it, whole or not at all: this crate writes none itself.
     pub write: fn(&Path, &[u8]),
-    /// Called before kernels are compiled for a compute capability, which takes minutes: to say so.
+    /// Called before kernels are compiled for a compute capability, which takes a minute or more: to say so.
     pub compiling: fn((u32, u32)),
 }
 
-/// What `make cuda-kernels` compiled, where a build was given it.
-const BUILT: Option<&[u8]> = include!(concat!(env!("OUT_DIR"), "/built.rs"));
+/// PTX of the oldest card's.
+const PTX: &str = "compute_75.ptx";
 
 /// The source, a file after the other as `kernels.cu` includes them.
 const FILES: [&str; 7] = [
@@ -49,45 +45,48 @@ pub fn source() -> String {
     FILES.iter().flat_map(|f| f.lines()).filter(line).fold(String::new(), |all, l| all + l + "\n")
 }
 
-impl Kernels {
-    /// As [`Kernels::Any`]; what has to be compiled is kept in a folder.
-    pub fn here(cache: Option<Cache>) -> Self {
-        if BUILT.is_some() { Self::Any } else { Self::Compiled { cache } }
-    }
+/// The name of an image of this source, for `sm_90.cubin` and the like.
+pub fn image_name(what: &str) -> String {
+    let digest =
+        source().bytes().fold(0xCBF2_9CE4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01B3));
+    format!("kernels-{digest:016x}-{what}")
+}
 
-    /// The machine code for a card.
-    pub(crate) fn image(&self, capability: (u32, u32)) -> Result<Vec<u8>> {
-        match self {
-            Self::Any => match BUILT {
-                Some(built) => Ok(built.to_vec()),
-                None => compiled(capability, None),
-            },
-            Self::File(path) => std::fs::read(path)
-                .map_err(|e| CudaError::NoKernels { capability, reason: format!("{}: {e}", path.display()) }),
-            Self::Compiled { cache } => compiled(capability, cache.as_ref()),
-        }
+impl Default for Kernels {
+    fn default() -> Self {
+        Self { ahead: None, read: |path| std::fs::read(path).ok(), cache: None }
     }
 }
 
-/// Compiles, or takes what an earlier start kept.
-fn compiled(capability: (u32, u32), cache: Option<&Cache>) -> Result<Vec<u8>> {
-    let source = source();
-    let kept = cache.map(|cache| {
-        let digest =
-            source.bytes().fold(0xCBF2_9CE4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01B3));
-        cache.folder.join(format!("kernels-{digest:016x}-sm_{}{}.cubin", capability.0, capability.1))
-    });
-    if let Some(cubin) = kept.as_ref().and_then(|path| std::fs::read(path).ok()).filter(|c| c.starts_with(b"\x7FELF")) {
-        return Ok(cubin);
+impl Kernels {
+    /// Images in a folder that `make cuda-kernels` filled.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self { ahead: Some(folder.into()), ..Self::default() }
     }
-    if let Some(cache) = cache {
-        (cache.compiling)(capability);
+
+    /// The machine code for a card: made for it, or for an earlier one of its generation, which it runs as well; or PTX, of
+    /// which the driver makes code for cards that came later; or what NVRTC makes.
+    pub(crate) fn image(&self, (major, minor): (u32, u32)) -> Result<Vec<u8>> {
+        let kept = |minor| image_name(&format!("sm_{major}{minor}.cubin"));
+        let found = |name: String| self.ahead.as_ref().and_then(|folder| (self.read)(&folder.join(name)));
+        let cached = || self.cache.as_ref().and_then(|cache| std::fs::read(cache.folder.join(kept(minor))).ok());
+        let cubin = (0..=minor).rev().find_map(|minor| found(kept(minor))).or_else(cached);
+        if let Some(cubin) = cubin.filter(|cubin| cubin.starts_with(b"\x7FELF")) {
+            return Ok(cubin);
+        }
+        if let Some(cache) = &self.cache {
+            (cache.compiling)((major, minor));
+        }
+        if let Some(text) = found(image_name(PTX)) {
+            return Ok(text);
+        }
+        let cubin = super::compile(&source(), (major, minor))
+            .map_err(|reason| CudaError::NoKernels { capability: (major, minor), reason })?;
+        if let Some(cache) = &self.cache {
+            (cache.write)(&cache.folder.join(kept(minor)), &cubin);
+        }
+        Ok(cubin)
     }
-    let cubin = super::compile(&source, capability).map_err(|reason| CudaError::NoKernels { capability, reason })?;
-    if let (Some(path), Some(cache)) = (kept, cache) {
-        (cache.write)(&path, &cubin);
-    }
-    Ok(cubin)
 }
 
 #[cfg(test)]
@@ -101,7 +100,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("sudare-nvrtc-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).unwrap();
-        let kernels = Kernels::Compiled { cache: Some(Cache { folder: folder.clone(), write, compiling: |_| () }) };
+        let cache = Cache { folder: folder.clone(), write, compiling: |_| () };
+        let kernels = Kernels { cache: Some(cache), ..Kernels::default() };
         match kernels.image((9, 0)) {
             Ok(cubin) => {
                 assert!(there && cubin.starts_with(b"\x7FELF"));
@@ -117,5 +117,39 @@ mod tests {
             Err(other) => panic!("{other}"),
         }
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn images_made_ahead_are_found_by_the_card() {
+        let folder = std::env::temp_dir().join(format!("sudare-images-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let kernels = Kernels::in_folder(&folder);
+        let put = |what: &str, bytes: &[u8]| std::fs::write(folder.join(image_name(what)), bytes).unwrap();
+        put("sm_80.cubin", b"\x7FELF 80");
+        put("sm_86.cubin", b"\x7FELF 86");
+        put(PTX, b".version");
+        let image = |capability| kernels.image(capability).unwrap();
+        // Its own; that of an earlier card of its generation; PTX where there is none of it.
+        assert_eq!(image((8, 6)), b"\x7FELF 86");
+        assert_eq!(image((8, 9)), b"\x7FELF 86");
+        assert_eq!(image((8, 5)), b"\x7FELF 80");
+        assert_eq!(image((9, 0)), b".version");
+        // Images of another source are not ours.
+        std::fs::write(folder.join("kernels-0123456789abcdef-sm_86.cubin"), b"\x7FELF other").unwrap();
+        assert_eq!(image((8, 6)), b"\x7FELF 86");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// The script that compiles ahead gives images the names that are looked for.
+    #[test]
+    fn the_script_and_this_name_images_alike() {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/cuda-kernels");
+        let said = std::process::Command::new("python3").arg(script).args(["--name", PTX]).output().unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&said.stdout).trim(),
+            image_name(PTX),
+            "{}",
+            String::from_utf8_lossy(&said.stderr)
+        );
     }
 }

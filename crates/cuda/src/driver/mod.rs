@@ -82,6 +82,20 @@ pub(crate) struct Launch<'a> {
     pub arguments: &'a [u8],
 }
 
+/// What a launch did, as the emulator counts it. Twin of `Counts` in `emulator/emulator.h`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Counted {
+    /// Operations on doubles.
+    pub doubles: u64,
+    /// Words of polynomials that were read and written.
+    pub accessed: u64,
+    /// Of these, those that were not read, or not written, in this launch before: what passes between caches and memory at least.
+    pub touched: u64,
+    /// Words of keys that were read.
+    pub keys: u64,
+}
+
 /// A launch that happened: the kernel's name, and the microseconds that the device took; none where it has no clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launched {
@@ -89,6 +103,8 @@ pub struct Launched {
     pub kernel: String,
     /// By the device's clock, from the launch's turn in the queue to its end.
     pub us: Option<f64>,
+    /// What it did; a card does not say.
+    pub counted: Option<Counted>,
 }
 
 /// One device with one queue: what is asked of it happens in that order.

@@ -12,7 +12,7 @@ pub(super) fn is_there() -> bool {
 /// A cubin by NVRTC, or what it says of the source.
 pub(super) fn compile(source: &str, capability: (u32, u32)) -> std::result::Result<Vec<u8>, String> {
     if !is_there() {
-        return Err("this program holds none that were compiled ahead, and libnvrtc.so is not installed".into());
+        return Err("none were compiled ahead for it, and libnvrtc.so is not installed".into());
     }
     let text = CString::new(source).map_err(|e| e.to_string())?;
     let program = nvrtc::create_program(&text, Some(c"sudare.cu")).map_err(|e| e.to_string())?;

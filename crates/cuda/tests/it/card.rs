@@ -7,7 +7,7 @@ use crate::support;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
-use sudare_cuda::{CudaError, Device, Division, Gadget, Kernels, Pairs};
+use sudare_cuda::{CudaError, Device, Division, Gadget, Kernels, Pairs, image_name};
 use sudare_ring::ops;
 use support::*;
 
@@ -28,7 +28,8 @@ fn library() -> &'static Path {
             let done = Command::new("c++").args(flags).arg(&made).args(fma).arg(&source).status().unwrap();
             assert!(done.success());
         }
-        std::fs::write(folder.join("kernels"), "kernels of the host").unwrap();
+        // The driver takes this text for its kernels.
+        std::fs::write(folder.join(image_name("compute_75.ptx")), "kernels of the host").unwrap();
         folder
     })
 }
@@ -37,7 +38,7 @@ fn library() -> &'static Path {
 fn with_library(test: &str, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
-    command.env("LD_LIBRARY_PATH", library()).env("SUDARE_HOST_KERNELS", library().join("kernels"));
+    command.env("LD_LIBRARY_PATH", library()).env("SUDARE_HOST_KERNELS", library());
     command.envs(variables.iter().copied()).output().unwrap()
 }
 
@@ -50,7 +51,7 @@ fn passes(test: &str, variables: &[(&str, &str)]) -> String {
 }
 
 fn kernels() -> Kernels {
-    Kernels::File(std::env::var_os("SUDARE_HOST_KERNELS").unwrap().into())
+    Kernels::in_folder(std::env::var_os("SUDARE_HOST_KERNELS").unwrap())
 }
 
 #[test]
@@ -84,10 +85,12 @@ fn products_on_the_host() {
     let info = Device::list().unwrap().remove(0);
     assert_eq!((info.name.as_str(), info.capability, info.emulated), ("host", (9, 0), false));
     assert_eq!(Device::open(1, &kernels()).unwrap_err(), CudaError::NoDevice { index: 1, count: 1 });
-    let wrong = Device::open(0, &Kernels::File(std::env::current_exe().unwrap())).unwrap_err();
+    let folder = std::env::temp_dir().join(format!("sudare-wrong-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(image_name("sm_90.cubin")), b"\x7FELF, but no kernels").unwrap();
+    let wrong = Device::open(0, &Kernels::in_folder(&folder)).unwrap_err();
     assert!(wrong.to_string().contains("no image of the host"), "{wrong}");
-    let missing = Device::open(0, &Kernels::File("/nowhere".into())).unwrap_err().to_string();
-    assert!(missing.contains("/nowhere") && missing.contains("make cuda-kernels"), "{missing}");
+    std::fs::remove_dir_all(&folder).unwrap();
 
     let device = Device::open(0, &kernels()).unwrap();
     // 2^15: a part of 2048 values, whose key switch takes more shared memory than a kernel has unasked.

@@ -9,7 +9,7 @@ use support::*;
 /// Where there is no card the error says what to install; where there is one, it opens.
 #[test]
 fn a_card_opens_or_says_what_is_missing() {
-    match Device::open(0, &Kernels::Any) {
+    match Device::open(0, &Kernels::default()) {
         Ok(device) => assert!(!device.info().emulated),
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::Machine);
@@ -18,7 +18,7 @@ fn a_card_opens_or_says_what_is_missing() {
         }
     }
     if Device::list() == Err(CudaError::NoDriver) {
-        let text = Device::open(3, &Kernels::Any).unwrap_err().to_string();
+        let text = Device::open(3, &Kernels::default()).unwrap_err().to_string();
         assert!(text.contains("libcuda.so.1") && text.contains("driver 525"), "{text}");
     }
 }
