@@ -1,9 +1,10 @@
 r"""The tasks of `docs/compare.md` here and in packages from PyPI, timed and checked against NumPy.
 
-    for p in sudare tenseal concrete; do python -m venv target/peers/$p; done
+    for p in sudare tenseal concrete desilofhe; do python -m venv target/peers/$p; done
     target/peers/sudare/bin/pip install dist/sudare-….whl
     target/peers/tenseal/bin/pip install numpy tenseal==0.3.18
     target/peers/concrete/bin/pip install concrete-python==2.11.0 'setuptools<81'
+    target/peers/desilofhe/bin/pip install numpy desilofhe==2.0.0
     python bench/peers.py target/peers/*/bin/python --commit HASH --save bench/runs/peers-DATE.json
 
 One thread each, a process for each task of each package. A line has the median and all samples of what a
@@ -292,10 +293,85 @@ def concrete(task: str, d: dict[str, Any]) -> tuple[Stages, Any, float]:
     return stages, function(*given) if task != "7" else [math.isqrt(int(x)) for x in d["bytes"]], 0
 
 
+def desilofhe(task: str, d: dict[str, Any]) -> tuple[Stages, Any, float]:
+    """The same in DESILO FHE, by its form of 256 matrices of 16 x 16, which is two products deep.
+
+    Its product is with the transpose of what stands to the right. One matrix stands in the place of 256.
+    """
+    import desilofhe as fhe
+    import numpy as np
+
+    a, b, w, c = d["A"], d["B"], d["W"], d["C"]
+    ones = np.hstack([a, np.ones((len(a), 1))])
+    # What is encrypted, and the product's shape.
+    given, shape = {
+        "1": ([a, b.T], (12, 6)),
+        "2": ([a], (12, 6)),
+        "3": ([a.T], (1, 8)),
+        "4": ([ones.T], (9, 9)),
+        "8": ([a, b.T], (12, 6)),
+        "9": ([a, b.T, c.T], (12, 4)),
+    }.get(task, ([], ()))
+    wanted = {"2": a @ w, "3": a.sum(axis=0, keepdims=True), "4": np.cov(a, rowvar=False), "9": a @ b @ c}
+    if not given:
+        raise NotImplementedError("DESILO FHE has no such operation")
+
+    def padded(m: Any) -> Any:
+        whole = np.zeros((256, 16, 16))
+        whole[0, : m.shape[0], : m.shape[1]] = m
+        return whole
+
+    def parameters() -> Any:
+        return fhe.Engine(shape=(256, 16, 16), thread_count=1, mode="parallel")
+
+    def keys(engine: Any) -> Any:
+        secret = engine.create_secret_key()
+        products = engine.create_matrix_multiplication_key(secret)
+        return secret, engine.serialize_matrix_multiplication_key(products) if task == "8" else products
+
+    def encrypt(engine: Any, keys: Any) -> list[Any]:
+        sent = [engine.encrypt(padded(m), keys[0]) for m in given]
+        return [engine.serialize_ciphertext(x) for x in sent] if task == "8" else sent
+
+    def compute(engine: Any, keys: Any, x: list[Any]) -> Any:
+        multiply = engine.matrix_multiply
+        if task == "8":
+            theirs = parameters()
+            left, right = (theirs.deserialize_ciphertext(one) for one in x)
+            key = theirs.deserialize_matrix_multiplication_key(keys[1])
+            return theirs.serialize_ciphertext(theirs.matrix_multiply(left, right, key))
+        if task == "2":
+            return multiply(x[0], engine.encode(padded(w.T)), keys[1])
+        if task == "3":
+            return multiply(engine.encode(padded(np.ones((1, 12)))), x[0], keys[1])
+        if task == "4":
+            return multiply(x[0], x[0], keys[1])
+        first = multiply(x[0], x[1], keys[1])
+        return multiply(first, x[2], keys[1]) if task == "9" else first
+
+    def decrypt(engine: Any, keys: Any, z: Any) -> Any:
+        z = engine.deserialize_ciphertext(z) if task == "8" else z
+        found = engine.decrypt(z, keys[0]).reshape(256, 16, 16)[0, : shape[0], : shape[1]]
+        if task != "4":
+            return found
+        squares, sums = found[:-1, :-1], found[-1, :-1]
+        return (squares - np.outer(sums, sums) / len(a)) / (len(a) - 1)
+
+    stages = {
+        "parameters": parameters,
+        "keys": keys,
+        "encrypt": encrypt,
+        "compute": compute,
+        "decrypt": decrypt,
+    }
+    return stages, wanted.get(task, a @ b), 1e-3
+
+
 PEERS = {
     "sudare": ("sudare", here),
     "tenseal": ("tenseal", tenseal),
     "concrete": ("concrete-python", concrete),
+    "desilofhe": ("desilofhe", desilofhe),
 }
 
 
