@@ -28,10 +28,9 @@ from typing import Any
 
 OURS = {
     "ops": "ops --only encode,encrypt,decrypt,decode,add,mul,rotate",
-    "ops-k3": "ops --n 32768 --k 3 --only choice,rotat,mul",
+    "ops-k3": "ops --n 32768 --k 3 --only choice,rot,mul",
     "schemes": "schemes --sweep depth --depth 3,6 --scheme bfv,bgv",
     "bootstrap": "bootstrap --set C --slots complex --quick",
-    "bootstrap-A": "bootstrap --set A --slots complex --quick",
 }
 # What the peers do by one call.
 JOINED = {"decrypt and decode": ("decrypt", "decode")}
@@ -72,8 +71,7 @@ def peers(suite: str, asked: argparse.Namespace) -> dict[str, list[str]]:
     """The commands of the peers that have the suite."""
     script = str(Path(__file__).with_name("libraries.py"))
     python = {"seal": asked.seal, "openfhe": asked.openfhe}
-    has = {"seal": ("ops", "ops-k3", "schemes"), "openfhe": ("ops", "ops-k3", "schemes", "bootstrap-A")}
-    found = {k: [str(p), script, k, suite] for k, p in python.items() if p and suite in has[k]}
+    found = {k: [str(p), script, k, suite] for k, p in python.items() if p and suite != "bootstrap"}
     return {"lattigo": [str(asked.lattigo), "measure", suite], **found} if asked.lattigo else found
 
 

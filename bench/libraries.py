@@ -5,8 +5,7 @@
 The suites `ops`, `ops-k3` and `schemes` have the names and, where the library lets one choose, the primes of
 `sudare-bench`; `bench/lattigo/bench.go` has them for Lattigo. SEAL is that of TenSEAL: a digit for each prime
 and one special prime, no hoisting, BFV alone of the exact schemes. OpenFHE rescales by hand and takes its own
-special primes and, for BFV and BGV, its own primes for a depth. Its `bootstrap-A` takes slots to coefficients
-first and raises under a sparse secret.
+special primes and, for BFV and BGV, its own primes for a depth.
 
 Every answer is checked. Times are medians in ms of one operation, by the processor time of all threads and by
 the wall. A call takes some microseconds; SEAL's encoder takes and gives lists, a tenth of its time.
@@ -227,17 +226,16 @@ def seal_bfv(depth: int, bits: list[int]) -> None:
     case("all products", chain, (a,), squared(x, depth))
 
 
-def openfhe(params: Any, *more: str) -> tuple[Any, Any, dict[str, Any]]:
+def openfhe(params: Any) -> tuple[Any, Any, dict[str, Any]]:
     """A context with the features that a user turns on, its keys, and what a line says of it."""
     import openfhe as api
 
     context = api.GenCryptoContext(params)
-    for feature in ("PKE", "KEYSWITCH", "LEVELEDSHE", "ADVANCEDSHE", *more):
+    for feature in ("PKE", "KEYSWITCH", "LEVELEDSHE", "ADVANCEDSHE"):
         context.Enable(getattr(api.PKESchemeFeature, feature))
     keys = context.KeyGen()
     context.EvalMultKeyGen(keys.secretKey)
-    modulus = context.GetModulus()
-    bits = f"{math.log2(modulus):.0f} bits of data primes" if math.isfinite(modulus) else ""
+    bits = f"{math.log2(context.GetModulus()):.0f} bits of data primes"
     peer = f"OpenFHE {version('openfhe')}"
     return context, keys, {"n": context.GetRingDimension(), "params": bits, "peer": peer}
 
@@ -335,41 +333,6 @@ def openfhe_exact(scheme: str, depth: int) -> None:
     case("all products", chain, squared(x, depth))
 
 
-def openfhe_bootstrap() -> None:
-    """`bootstrap-A`: N = 2^16, every slot. The error is the root of the mean square of both parts."""
-    import openfhe as api
-
-    budget, levels, secret = [3, 3], 7, api.SecretKeyDist.SPARSE_ENCAPSULATED
-    params = api.CCParamsCKKSRNS()
-    params.SetSecretKeyDist(secret)
-    params.SetRingDim(1 << 16)
-    params.SetScalingTechnique(api.ScalingTechnique.FLEXIBLEAUTO)
-    params.SetFirstModSize(60)
-    params.SetScalingModSize(50)
-    params.SetCKKSDataType(api.CKKSDataType.COMPLEX)
-    depth = levels + api.FHECKKSRNS.GetBootstrapDepth(budget, secret)
-    params.SetMultiplicativeDepth(depth)
-    context, keys, found = openfhe(params, "FHE")
-    slots = 1 << 15
-    context.EvalBootstrapSetup(budget, [0, 0], slots, 0, True, True)
-    context.EvalBootstrapKeyGen(keys.secretKey, slots)
-    x, y = numbers(slots)
-    z = (x + 1j * y) / math.sqrt(2)
-    # Slots to coefficients come first, at the levels that are left for them.
-    low = context.Encrypt(keys.publicKey, context.MakeCKKSPackedPlaintext(z, 1, depth - budget[1]))
-
-    def refreshed() -> Any:
-        return context.EvalBootstrapStCFirst(low)
-
-    def error(ciphertext: Any) -> float:
-        values = np.array(context.Decrypt(keys.secretKey, ciphertext).GetCKKSPackedValue())[:slots]
-        return float(np.sqrt((np.abs(values - z) ** 2).mean() / 2))
-
-    left = depth - refreshed().GetLevel()
-    about = {"suite": "bootstrap-A", **found, "params": f"scale 2^50, depth {depth}, {left} levels left"}
-    line(about, "A, complex, 1", refreshed, error, 2.0**-8)
-
-
 def main() -> int:
     """Runs the suites of one library."""
     library, *suites = sys.argv[1:]
@@ -386,8 +349,6 @@ def main() -> int:
                 for scheme in ("bfv", "bgv"):
                     openfhe_exact(scheme, 3)
                     openfhe_exact(scheme, 6)
-            case "openfhe", "bootstrap-A":
-                openfhe_bootstrap()
             case _:
                 print(f"{library} has no suite {suite}", file=sys.stderr)
                 return 2

@@ -34,15 +34,11 @@ var suites = map[string]func(){
 		measureExact("bgv", 3, bgv3)
 		measureExact("bgv", 6, bgv6)
 	},
-	// The library's default sets with dense secrets and sparse ones within, of the shape of Sudare's sets C and A. The first takes
-	// 8 GB of memory. Its special primes are those that the library adds: the whole modulus is above the limit for 128 bits.
+	// The library's default set with a dense secret and a sparse one within, of the shape of Sudare's set C. It takes 8 GB of
+	// memory. The special primes are those that the library adds: the whole modulus is above the limit for 128 bits.
 	"bootstrap": func() {
 		literal := bootstrapping.N15QP880H16384H32
-		measureBootstrap("C", literal.SchemeParams, literal.BootstrappingParams)
-	},
-	"bootstrap-A": func() {
-		literal := bootstrapping.N16QP1767H32768H32
-		measureBootstrap("A", literal.SchemeParams, literal.BootstrappingParams)
+		measureBootstrap(literal.SchemeParams, literal.BootstrappingParams)
 	},
 }
 
@@ -277,7 +273,7 @@ func measureExact(scheme string, depth int, s set) {
 }
 
 // measureBootstrap refreshes random complex slots. The error is the root of the mean square of real and imaginary parts.
-func measureBootstrap(name string, scheme ckks.ParametersLiteral, literal bootstrapping.ParametersLiteral) {
+func measureBootstrap(scheme ckks.ParametersLiteral, literal bootstrapping.ParametersLiteral) {
 	params := must(ckks.NewParametersFromLiteral(scheme))
 	refresh := must(bootstrapping.NewParametersFromLiteral(params, literal))
 	// The keys fill the memory: garbage goes early.
@@ -297,7 +293,7 @@ func measureBootstrap(name string, scheme ckks.ParametersLiteral, literal bootst
 	var high *rlwe.Ciphertext
 	l := lineOf("bootstrap", set{logN: params.LogN(), logQ: scheme.LogQ, logP: scheme.LogP})
 	l.Params = fmt.Sprintf("%s, %.0f bits in all, up to level %d", l.Params, refresh.BootstrappingParameters.LogQP(), eval.OutputLevel())
-	l.of(name+", complex, 1", 1, func() { high = must(eval.Bootstrap(low.CopyNew())) }, func() float64 {
+	l.of("C, complex, 1", 1, func() { high = must(eval.Bootstrap(low.CopyNew())) }, func() float64 {
 		found, sum := make([]complex128, n), 0.0
 		try(encoder.Decode(rlwe.NewDecryptor(params, sk).DecryptNew(high), found))
 		for i, z := range found {

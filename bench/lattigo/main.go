@@ -2,7 +2,7 @@
 //
 //	go run . make DIR SET...   writes keys, plaintexts and ciphertexts of each set into DIR/SET/theirs
 //	go run . check DIR SET...  reads what Sudare answered into DIR/SET/ours, and prints what came out, a JSON object a line
-//	go run . measure SUITE...  measures ops, ops-k3, schemes, bootstrap or bootstrap-A, a JSON object a line (bench.go)
+//	go run . measure SUITE...  measures ops, ops-k3, schemes or bootstrap, a JSON object a line (bench.go)
 //
 // Sudare's side is the example `exchange` of `crates/lattigo`; bench/lattigo/run.sh runs all of it.
 package main
