@@ -2,6 +2,7 @@
 //
 //	go run . make DIR SET...   writes keys, plaintexts and ciphertexts of each set into DIR/SET/theirs
 //	go run . check DIR SET...  reads what Sudare answered into DIR/SET/ours, and prints what came out, a JSON object a line
+//	go run . measure SUITE...  measures ops, ops-k3, schemes or bootstrap, a JSON object a line (bench.go)
 //
 // Sudare's side is the example `exchange` of `crates/lattigo`; bench/lattigo/run.sh runs all of it.
 package main
@@ -112,8 +113,12 @@ func report(name, step string, err float64, limit float64) {
 }
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == "measure" {
+		measure(os.Args[2:])
+		return
+	}
 	if len(os.Args) < 3 || (os.Args[1] != "make" && os.Args[1] != "check") {
-		fmt.Fprintln(os.Stderr, "usage: lattigo make|check DIR SET...")
+		fmt.Fprintln(os.Stderr, "usage: lattigo make|check DIR SET... or lattigo measure SUITE...")
 		os.Exit(2)
 	}
 	for _, name := range os.Args[3:] {
