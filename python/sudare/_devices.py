@@ -63,7 +63,7 @@ def _memory() -> int | None:
 
 
 def kernels() -> tuple[str, str | None]:
-    """The folder of kernels in this package, and the one where others are kept once compiled, if it can be made.
+    """The folder of this package's kernels, and where others are kept once compiled, if that can be made.
 
     The compiler of the extra `sudare[cuda]` is loaded on the way.
     """
