@@ -46,8 +46,8 @@ pub fn run(bench: &Bench, put: &mut dyn FnMut(Cell) -> Outcome<()>) -> Outcome<(
     Ok(())
 }
 
-/// What the launches of a product and of a rotation do in each of the sets of the figures to reach, as the emulator counts.
-pub fn count(bench: &Bench) -> Outcome<Launches> {
+/// What the launches of a product and of a rotation on a ciphertext of each set do, as the emulator counts.
+pub fn count(bench: &Bench, sets: &[Set]) -> Outcome<Launches> {
     let one = |set: &Set| {
         let world = World::new(*set, &[1])?;
         let here = world.there(bench, RESIDENT);
@@ -67,7 +67,7 @@ pub fn count(bench: &Bench) -> Outcome<Launches> {
         let rotation = counted(&|| Ok(here.automorphism(&x, element, 1)?))?;
         Ok((model::set_name(*set), [("product".into(), product), ("rotation".into(), rotation)].into()))
     };
-    SETS.iter().map(one).collect()
+    sets.iter().map(one).collect()
 }
 
 /// The launches of `work`, each with its median time.
@@ -88,4 +88,28 @@ fn launches(bench: &Bench, work: &dyn Fn() -> Outcome<Ciphertexts>) -> Outcome<V
         Cell { device_us: times.map(median), ..said("launch", launch.kernel.clone(), String::new()) }
     };
     Ok(runs[0].iter().enumerate().map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use sudare_cuda::{Device, Trial};
+
+    /// The model's counts are what the kernels do now: words exactly; operations within a thousandth, as some depend on values.
+    #[test]
+    fn the_stored_launches_are_those_of_the_kernels() {
+        let device = Device::emulator(Trial::default(), 1 << 30);
+        let patience = Duration::ZERO;
+        let bench = Bench { device, repetitions: 1, patience, copy: 1.0, end: None, small: true, fault: None };
+        let found = count(&bench, &SETS[..1]).unwrap();
+        for (operation, launches) in &found[&model::set_name(SETS[0])] {
+            let stored = model::launches(SETS[0], operation);
+            assert_eq!(launches.len(), stored.len(), "{operation}");
+            for (now, then) in launches.iter().zip(stored) {
+                assert!(now.doubles.abs_diff(then.doubles) * 1000 <= then.doubles, "{now:?}, {then:?}");
+                assert_eq!(Counts { doubles: then.doubles, ..now.clone() }, *then);
+            }
+        }
+    }
 }

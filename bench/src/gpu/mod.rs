@@ -398,7 +398,7 @@ pub fn run(options: &Options, machine: &Machine, json: bool, runs: &Path) -> Out
         if let Some(path) = &options.count {
             return crate::record::replace(
                 path,
-                &format!("{}\n", serde_json::to_string_pretty(&kernels::count(&bench)?)?),
+                &format!("{}\n", serde_json::to_string_pretty(&kernels::count(&bench, &operations::SETS)?)?),
             );
         }
         for stage in &options.stages {

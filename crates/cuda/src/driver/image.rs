@@ -25,6 +25,10 @@ pub struct Cache {
     pub compiling: fn((u32, u32)),
 }
 
+/// Compute capabilities of systems on a chip (Tegra), which run no machine code of cards (CUDA C++ Programming Guide, binary
+/// compatibility).
+const ON_A_CHIP: [(u32, u32); 3] = [(7, 2), (8, 7), (10, 1)];
+
 /// PTX of the oldest card's.
 const PTX: &str = "compute_75.ptx";
 
@@ -64,14 +68,17 @@ impl Kernels {
         Self { ahead: Some(folder.into()), ..Self::default() }
     }
 
-    /// The machine code for a card: made for it, or for an earlier one of its generation, which it runs as well; or PTX, of
-    /// which the driver makes code for cards that came later; or what NVRTC makes.
+    /// The machine code for a card: made for it, or for an earlier one of its generation, which it runs as well (systems on a
+    /// chip run none but their own); or PTX, of which the driver makes code for cards that came later; or what NVRTC makes.
     pub(crate) fn image(&self, (major, minor): (u32, u32)) -> Result<Vec<u8>> {
         let kept = |minor| image_name(&format!("sm_{major}{minor}.cubin"));
         let found = |name: String| self.ahead.as_ref().and_then(|folder| (self.read)(&folder.join(name)));
-        let cached = || self.cache.as_ref().and_then(|cache| std::fs::read(cache.folder.join(kept(minor))).ok());
-        let cubin = (0..=minor).rev().find_map(|minor| found(kept(minor))).or_else(cached);
-        if let Some(cubin) = cubin.filter(|cubin| cubin.starts_with(b"\x7FELF")) {
+        let whole = |cubin: &Vec<u8>| cubin.starts_with(b"\x7FELF");
+        let least = if ON_A_CHIP.contains(&(major, minor)) { minor } else { 0 };
+        let cubin = (least..=minor).rev().find_map(|minor| found(kept(minor)).filter(whole)).or_else(|| {
+            self.cache.as_ref().and_then(|cache| std::fs::read(cache.folder.join(kept(minor))).ok()).filter(whole)
+        });
+        if let Some(cubin) = cubin {
             return Ok(cubin);
         }
         if let Some(cache) = &self.cache {
@@ -134,6 +141,7 @@ mod tests {
         assert_eq!(image((8, 9)), b"\x7FELF 86");
         assert_eq!(image((8, 5)), b"\x7FELF 80");
         assert_eq!(image((9, 0)), b".version");
+        assert_eq!(image((8, 7)), b".version");
         // Images of another source are not ours.
         std::fs::write(folder.join("kernels-0123456789abcdef-sm_86.cubin"), b"\x7FELF other").unwrap();
         assert_eq!(image((8, 6)), b"\x7FELF 86");
