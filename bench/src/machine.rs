@@ -1,7 +1,10 @@
 //! What a figure was measured on, and what the process used.
 
+use crate::Outcome;
 use serde::Serialize;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use sudare_plan::CostModel;
 use sudare_ring::Family;
 
 /// The conditions of a run.
@@ -68,6 +71,16 @@ fn civil_date(days: u64) -> String {
 pub fn l2_bytes() -> usize {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").unwrap_or_default();
     text.trim().strip_suffix('K').and_then(|kib| kib.parse().ok()).map_or(2 << 20, |kib: usize| kib << 10)
+}
+
+/// What this machine's time buys on one thread, by the time of the processor: measured once.
+pub fn prices() -> Outcome<&'static CostModel> {
+    static PRICES: OnceLock<CostModel> = OnceLock::new();
+    if let Some(prices) = PRICES.get() {
+        return Ok(prices);
+    }
+    let measured = CostModel::measure(sudare_session::machine::name(), 1, &cpu_time)?;
+    Ok(PRICES.get_or_init(|| measured))
 }
 
 /// Processor time of all threads of this process.

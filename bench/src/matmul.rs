@@ -2,7 +2,7 @@
 //! the plain product.
 
 use crate::Outcome;
-use crate::machine::{Machine, reset_peak_rss};
+use crate::machine::{Machine, prices, reset_peak_rss};
 use crate::ops::Set;
 use crate::record::{Record, Sink, Stages};
 use crate::timing::{Budget, Timing, Unit, measure};
@@ -12,7 +12,6 @@ use sudare_expr::{Operand, Shape};
 use sudare_he::ckks::{Ciphertext, Decrypted, Decryptor, Encryptor, Evaluator, ParamsLiteral, Plaintext};
 use sudare_methods::products::candidates;
 use sudare_methods::{Method, Product, ProductSpec, Requirements};
-use sudare_plan::CostModel;
 use sudare_ring::{Threads, threads};
 use sudare_rlwe::keys::{KeyGenerator, KeySource, PublicKey, SecretKey};
 use sudare_rlwe::security::Security;
@@ -146,7 +145,7 @@ impl Options {
 
     /// The cheapest that can be built.
     fn product(&self, method: &str, shape: Shape, threads: usize) -> Outcome<Box<dyn Product>> {
-        let model = CostModel::default();
+        let model = prices()?;
         let mut priced = Vec::new();
         let mut refused = None;
         for spec in self.specs(method, shape)? {

@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::limits::Line;
 use crate::lines::Lines;
-use crate::machine::{Machine, cpu_time, peak_rss_mb, reset_peak_rss, resident_mb};
+use crate::machine::{Machine, peak_rss_mb, prices, reset_peak_rss, resident_mb};
 use crate::timing::{Budget, Clock, Clocks, Samples, unit_seconds};
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -474,17 +474,17 @@ pub fn run(
         return Ok(Vec::new());
     }
     // Those of this machine, now: by the time of the processor, as the servers are measured.
-    let prices = CostModel::measure(sudare_session::machine::name(), 1, &cpu_time)?;
+    let prices = prices()?;
     let mut cases = Vec::new();
     for path in &options.file {
         cases.push(from_file(path, options.batch)?);
     }
     for path in &options.onnx {
-        cases.push(from_onnx(path, options, (threads, &prices))?);
+        cases.push(from_onnx(path, options, (threads, prices))?);
     }
     if cases.is_empty() {
-        cases = built_in(&prices)?;
-        cases.extend(forests(&prices)?);
+        cases = built_in(prices)?;
+        cases.extend(forests(prices)?);
         cases.retain(|case| case.name.contains(&options.only));
     }
     let mut all = Vec::new();

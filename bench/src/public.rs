@@ -2,12 +2,11 @@
 
 use crate::Outcome;
 use crate::lines::{Line, Lines};
-use crate::machine::{Machine, cpu_time};
+use crate::machine::{Machine, prices};
 use crate::timing::unit_seconds;
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
-use sudare_plan::CostModel;
 use sudare_submissions::driver::{Drive, Measured};
 use sudare_submissions::fetch::Size;
 
@@ -45,7 +44,7 @@ const DECIPHER: &str = "server_encrypted_aes_decryption";
 pub struct Row {
     #[serde(flatten)]
     measured: Measured,
-    /// Seconds of a count on one thread by its plan, at the prices of this machine just before.
+    /// Seconds of a count on one thread by its plan, at the prices of this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     predicted: Option<f64>,
     /// Seconds of a unit on this machine just before.
@@ -87,7 +86,7 @@ impl Line for Row {
 
 /// Seconds of a count by its plan.
 fn planned(size: usize) -> Outcome<f64> {
-    let prices = CostModel::measure(sudare_session::machine::name(), 1, &cpu_time)?;
+    let prices = prices()?;
     Ok(Size::new(size)?.index()?.seconds(&|work, log_n| prices.price(work, log_n, 1)))
 }
 

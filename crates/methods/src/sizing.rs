@@ -61,6 +61,16 @@ pub fn chain(bits: f64) -> Vec<u32> {
     vec![((bits / limbs).ceil() as u32).max(LEAST_PRIME_BITS); limbs as usize]
 }
 
+/// The same of narrow primes, by which products of matrices take least: of up to 24 bits, sums of 127 products are exact in doubles.
+pub fn narrow_chain(bits: f64, log_n: u32) -> Vec<u32> {
+    /// Bits of a prime at most.
+    const MOST: f64 = 24.0;
+    // At least a dozen primes, whose distances cost up to a bit together.
+    let least = (log_n + 9).max(22);
+    let limbs = ((bits + 1.0) / MOST).ceil().max(1.0);
+    vec![(((bits + 1.0) / limbs).ceil() as u32).max(least); limbs as usize]
+}
+
 /// Whether the claimed security allows the literal's whole modulus.
 pub fn secure(literal: &ParamsLiteral) -> bool {
     let total: u32 = literal.q_bits.iter().chain(&literal.p_bits).sum();

@@ -7,7 +7,7 @@ use sudare_ring::measure;
 use sudare_rlwe::work::Work;
 
 /// Version of the measurements; a cached model of another one is ignored.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Measured degrees.
 const LOG_NS: std::ops::RangeInclusive<u32> = 12..=17;
 
@@ -39,6 +39,8 @@ pub struct CostModel {
     pub degrees: Vec<DegreeCost>,
     /// Nanoseconds of a modular multiply-accumulate inside a matrix product.
     pub mac_ns: f64,
+    /// The same modulo a narrow prime.
+    pub mac_narrow_ns: f64,
     /// Bytes a second at which keys are streamed from memory.
     pub key_bandwidth: f64,
     /// Threads of the machine.
@@ -71,6 +73,8 @@ impl Default for CostModel {
                 row(17, 338_000.0, 787_000.0, 139_000.0, 192_000.0),
             ],
             mac_ns: 0.068,
+            // Reckoned: one operation of two.
+            mac_narrow_ns: 0.034,
             key_bandwidth: 5.1e9,
             threads: 1,
             thread_gain: 1.0,
@@ -86,7 +90,8 @@ impl CostModel {
             + work.ntt_wide * d.ntt_wide_ns
             + (work.pass + work.sums) * d.pass_ns
             + (work.pass_wide + work.sums_wide) * d.pass_wide_ns
-            + work.mac * self.mac_ns;
+            + work.mac * self.mac_ns
+            + work.mac_narrow * self.mac_narrow_ns;
         let speed = 1.0 + (threads.max(1) as f64 - 1.0) * self.thread_gain;
         compute * 1e-9 / speed + (work.key_bytes + work.operand_bytes) / self.key_bandwidth
     }
@@ -120,7 +125,8 @@ impl CostModel {
             machine,
             kernels: measure::families()?.map(Into::into),
             degrees: LOG_NS.map(degree).collect::<Result<_, _>>()?,
-            mac_ns: measure::multiply_accumulate(now)?,
+            mac_ns: measure::multiply_accumulate(46, now)?,
+            mac_narrow_ns: measure::multiply_accumulate(24, now)?,
             key_bandwidth: measure::bandwidth(now),
             threads,
             thread_gain: measure::thread_gain(threads, now)?,
@@ -137,6 +143,7 @@ impl CostModel {
                 d.log_n <= 32 && [d.ntt_ns, d.ntt_wide_ns, d.pass_ns, d.pass_wide_ns].into_iter().all(positive)
             })
             && positive(self.mac_ns)
+            && positive(self.mac_narrow_ns)
             && positive(self.key_bandwidth)
             && (0.0..=2.0).contains(&self.thread_gain)
     }

@@ -1,6 +1,7 @@
 //! What this machine's kernels cost, by a clock of the caller's choice.
 
 use crate::RingError;
+use crate::buffer::Buffer;
 use crate::kernel::{Family, Limb};
 use crate::modulus::Modulus;
 use crate::prime::ntt_primes;
@@ -36,9 +37,12 @@ fn limb(log_n: u32, bits: u32) -> Result<Limb, RingError> {
     Limb::new(ntt_primes(n, bits, 1, &[])?[0], n)
 }
 
-fn filled(q: u64, len: usize) -> Vec<u64> {
+/// Words below q, aligned as those of a polynomial are.
+fn filled(q: u64, len: usize) -> Buffer {
+    let mut words = Buffer::dirty(len);
     // Any full-size residues do: no kernel's time depends on values.
-    (0..len as u64).map(|i| q - 1 - i % q).collect()
+    words.iter_mut().zip(0..).for_each(|(x, i)| *x = q - 1 - i % q);
+    words
 }
 
 /// Nanoseconds of a transform and of an element-wise pass at N = 2^`log_n`, for a prime of so many bits.
@@ -47,36 +51,33 @@ fn filled(q: u64, len: usize) -> Vec<u64> {
 /// [`RingError::Degree`], [`RingError::TooFewPrimes`].
 pub fn passes(log_n: u32, bits: u32, now: &impl Fn() -> Duration) -> Result<[f64; 2], RingError> {
     let limb = limb(log_n, bits)?;
-    // As many limbs as a ciphertext has, so that data comes from where it comes from there.
-    let mut data: Vec<Vec<u64>> = (0..8).map(|_| filled(limb.q(), limb.degree())).collect();
-    let other = data.clone();
-    let mut at = 0;
+    // As many limbs as a ciphertext has, one after the other, so that data comes from where it comes from there.
+    const LIMBS: usize = 8;
+    let n = limb.degree();
+    let mut data = filled(limb.q(), LIMBS * n);
+    let other = filled(limb.q(), LIMBS * n);
+    let others: Vec<&[u64]> = other.chunks_exact(n).collect();
     // All of them in a sample: a processor's clock takes as long to read as the shortest pass.
     let mut time = |work: &dyn Fn(&mut [u64], usize)| {
-        let eight = median_ns(now, 25, || {
-            for _ in 0..8 {
-                at = (at + 1) % 8;
-                work(&mut data[at], at);
-            }
-        });
-        eight / 8.0
+        let all = median_ns(now, 25, || data.chunks_exact_mut(n).enumerate().for_each(|(at, x)| work(x, at)));
+        all / LIMBS as f64
     };
     let forward = time(&|x, _| limb.forward(x));
     let inverse = time(&|x, _| limb.inverse(x));
-    let pass = time(&|x, at| limb.mul_add(x, &other[at], &other[(at + 1) % 8]));
+    let pass = time(&|x, at| limb.mul_add(x, others[at], others[(at + 1) % LIMBS]));
     black_box(&data);
     Ok([(forward + inverse) / 2.0, pass])
 }
 
-/// Nanoseconds of a multiply-accumulate inside a matrix product.
+/// Nanoseconds of a multiply-accumulate inside a matrix product, for a prime of so many bits.
 ///
 /// # Errors
 /// As [`passes`].
-pub fn multiply_accumulate(now: &impl Fn() -> Duration) -> Result<f64, RingError> {
+pub fn multiply_accumulate(bits: u32, now: &impl Fn() -> Duration) -> Result<f64, RingError> {
     const D: usize = 256;
-    let limb = limb(12, 46)?;
+    let limb = limb(12, bits)?;
     let (a, b) = (filled(limb.q(), D * D), filled(limb.q(), D * D));
-    let mut c = vec![0; D * D];
+    let mut c = Buffer::zeroed(D * D);
     let ns = median_ns(now, 60, || limb.gemm(&mut c, D, &a, D, &b, D, (D, D, D), false));
     black_box(&c);
     Ok(ns / (D * D * D) as f64)

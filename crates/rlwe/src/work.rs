@@ -5,6 +5,7 @@ use crate::keys::KeySwitchKey;
 use crate::params::ParamsLiteral;
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Mul};
+use sudare_ring::kernel::NARROW_BITS;
 
 /// What stays near a core: the second-level cache of the machines that the default cost model is of.
 pub const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
@@ -37,6 +38,8 @@ pub struct Work {
     pub sums_wide: f64,
     /// Modular multiply-accumulates inside matrix products.
     pub mac: f64,
+    /// The same modulo narrow primes ([`NARROW_BITS`]).
+    pub mac_narrow: f64,
     /// Bytes of evaluation keys that are streamed from memory.
     pub key_bytes: f64,
     /// Bytes of operands that are read again from memory, being too many for the caches.
@@ -56,6 +59,7 @@ impl Add for Work {
             sums: self.sums + o.sums,
             sums_wide: self.sums_wide + o.sums_wide,
             mac: self.mac + o.mac,
+            mac_narrow: self.mac_narrow + o.mac_narrow,
             key_bytes: self.key_bytes + o.key_bytes,
             operand_bytes: self.operand_bytes + o.operand_bytes,
             key_switches: self.key_switches + o.key_switches,
@@ -80,6 +84,7 @@ impl Mul<f64> for Work {
             sums: self.sums * f,
             sums_wide: self.sums_wide * f,
             mac: self.mac * f,
+            mac_narrow: self.mac_narrow * f,
             key_bytes: self.key_bytes * f,
             operand_bytes: self.operand_bytes * f,
             key_switches: self.key_switches * f,
@@ -129,6 +134,12 @@ impl Work {
     /// `count` passes over each limb at a level.
     pub fn passes_at(literal: &ParamsLiteral, level: usize, count: f64) -> Self {
         literal.q_bits[..=level].iter().fold(Self::default(), |w, b| w + Self::passes(*b, count))
+    }
+
+    /// `count` multiply-accumulates modulo each prime at a level.
+    fn macs_at(literal: &ParamsLiteral, level: usize, count: f64) -> Self {
+        let narrow = literal.q_bits[..=level].iter().filter(|bits| **bits <= NARROW_BITS).count() as f64;
+        Self { mac: count * ((level + 1) as f64 - narrow), mac_narrow: count * narrow, ..Self::default() }
     }
 
     fn special(literal: &ParamsLiteral, transforms: f64, passes: f64) -> Self {
@@ -182,8 +193,7 @@ impl Work {
 
     /// Products of a matrix of integers, so many of a ciphertext of two parts.
     pub fn integer_products(literal: &ParamsLiteral, level: usize, products: f64) -> Self {
-        let words = (2 * (level + 1)) as f64 * f64::from(literal.log_n).exp2();
-        Self { mac: products * words, ..Self::default() }
+        Self::macs_at(literal, level, 2.0 * products * f64::from(literal.log_n).exp2())
     }
 
     /// The tensor product of two ciphertexts (three parts).
@@ -279,7 +289,7 @@ impl Work {
         let partial = (n.log2() - d.log2()) / n.log2();
         let out_rows = rows as f64 / block_rows as f64;
         let load = Self::transforms_at(literal, level, 2.0 * (1.0 + partial));
-        let macs = Self { mac: 4.0 * d * n * terms as f64 * limbs, ..Self::default() };
+        let macs = Self::macs_at(literal, level, 4.0 * d * n * terms as f64);
         let spread = Self::transforms_at(literal, level, partial) + Self::passes_at(literal, level, 2.0);
         // A layer copies, adds and subtracts once for each pair of rows.
         let layers = 1.5 * d.log2() * d;

@@ -83,7 +83,7 @@ fn proposals_hold() {
         for spec in &specs {
             let figures = spec.build().unwrap().figures(req.max_abs).unwrap();
             assert!(figures.error <= req.error);
-            assert!(figures.work.key_switches > 0.0 && figures.work.mac > 0.0);
+            assert!(figures.work.key_switches > 0.0 && figures.work.mac + figures.work.mac_narrow > 0.0);
         }
         let (error, predicted) = run(&specs[0], req.max_abs, true);
         assert!(error <= predicted && predicted <= req.error, "{:?}: {error:e}, predicted {predicted:e}", specs[0]);

@@ -79,7 +79,7 @@ fn keys(demand: &KeyDemand) -> String {
 /// Numbers that are exact; passes of all kinds together.
 fn work(w: &Work) -> String {
     let (pass, pass_wide) = (w.pass + w.sums, w.pass_wide + w.sums_wide);
-    let all = [w.ntt, w.ntt_wide, pass, pass_wide, w.mac, w.key_bytes, w.operand_bytes, w.key_switches];
+    let all = [w.ntt, w.ntt_wide, pass, pass_wide, w.mac + w.mac_narrow, w.key_bytes, w.operand_bytes, w.key_switches];
     all.map(|x| x.to_string()).join(",")
 }
 
@@ -107,7 +107,18 @@ fn goal_figures(goal: &Goal, program: &Program) -> Figures {
         let refreshed = figures.refreshes().map_or(String::new(), |r| format!("{:?}", r.places).replace(' ', ""));
         let exact = format!("{} {sizes} {refreshed} {}", keys(&figures.keys()), figures.table_bytes());
         let w = figures.work();
-        (exact, vec![w.ntt, w.pass + w.sums, w.mac, w.key_bytes, w.operand_bytes, w.key_switches, figures.error()])
+        (
+            exact,
+            vec![
+                w.ntt,
+                w.pass + w.sums,
+                w.mac + w.mac_narrow,
+                w.key_bytes,
+                w.operand_bytes,
+                w.key_switches,
+                figures.error(),
+            ],
+        )
     });
     figures.unwrap()
 }

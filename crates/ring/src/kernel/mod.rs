@@ -50,6 +50,8 @@ pub const MIN_DEGREE: usize = 1 << 9;
 pub const MAX_DEGREE: usize = 1 << 17;
 /// Primes below this many bits may use the IFMA family.
 pub const IFMA_MODULUS_BITS: u32 = 50;
+/// Primes up to this many bits are narrow: products of residues fit a double, and a matrix product takes one operation a term.
+pub const NARROW_BITS: u32 = 26;
 /// Most terms that one [`Limb::dot`] or [`Limb::combine`] accepts.
 pub const MAX_TERMS: usize = 4096;
 

@@ -16,6 +16,12 @@ use sudare_testkit::Random;
 const D: usize = 8;
 const GAP: (f64, f64) = (0.75, 0.97);
 
+/// The axis that a row lies along. Three rows lie along the first: from four on, matches may hide each other (`sudare_search`'s
+/// `peel`), as the owner's secret order of rows has it.
+fn axis(row: usize) -> usize {
+    if row.is_multiple_of(D) && row >= 3 * D { D / 2 } else { row % D }
+}
+
 /// An owner of rows, and where they are stored.
 struct Owner {
     client: Client,
@@ -25,7 +31,7 @@ struct Owner {
 }
 
 impl Owner {
-    /// Rows along axes: every eighth is like the first, but for the last ones.
+    /// Rows along axes, see [`axis`].
     fn new(count: usize, mode: Mode) -> Self {
         let gap = Gap { low: GAP.0, high: GAP.1 };
         let payload = Some(Payload { numbers: 1, bits: 10 });
@@ -35,7 +41,7 @@ impl Owner {
         let owner = Self {
             keys: client.keys().unwrap().to_bytes().unwrap(),
             client,
-            rows: (0..count * D).map(|i| f32::from(u8::from(i / D % D == i % D))).collect(),
+            rows: (0..count * D).map(|i| f32::from(u8::from(axis(i / D) == i % D))).collect(),
             folder: tempfile::tempdir().unwrap(),
         };
         let mut storing = owner.client.store(&owner.path()).unwrap();
@@ -109,7 +115,7 @@ fn a_table_answers_at_a_server_as_it_does_here() {
         let remote = server.remote(&tenants.one);
         let owner = Owner::new(if mode == Mode::Leveled { 700 } else { 60 }, mode);
         let rows = owner.rows.len() / D;
-        let alike = |axis: usize| (0..rows).filter(|row| row % D == axis).count() as u64;
+        let alike = |along: usize| (0..rows).filter(|row| axis(*row) == along).count() as u64;
         assert_eq!(remote.table(name).unwrap(), None);
         owner.send(&remote, name).unwrap();
         assert_eq!(owner.counts(&remote, name, &[0, 7]), [[alike(0)], [alike(7)]]);
@@ -125,7 +131,7 @@ fn a_table_answers_at_a_server_as_it_does_here() {
         match mode {
             Mode::Leveled => {
                 let scores = owner.client.scores(&owner.answer(&remote, &scores)).unwrap().remove(0);
-                assert!(scores.iter().enumerate().all(|(i, s)| (s - f64::from(u8::from(i % D == 0))).abs() < 1e-3));
+                assert!(scores.iter().enumerate().all(|(i, s)| (s - f64::from(u8::from(axis(i) == 0))).abs() < 1e-3));
             }
             Mode::Compact => assert_eq!(refused(&remote, &scores), ErrorKind::NotPlanned),
         }
@@ -215,7 +221,7 @@ fn what_is_no_segment_question_or_key_of_a_table_is_refused() {
     assert_eq!(refused(&remote, &count("faces", query, &[])), ErrorKind::Parameters);
     assert_eq!(refused(&remote, &count("faces", query, &[(0.9, 0.8)])), ErrorKind::Parameters);
     assert_eq!(refused(&remote, &count("voices", query, &[GAP])), ErrorKind::NotFound);
-    assert_eq!(owner.counts(&remote, "faces", &[0]), [[75]]);
+    assert_eq!(owner.counts(&remote, "faces", &[1]), [[75]]);
     // Files that changed behind the server's back.
     let shard = folder.path().join("one/tables/faces/rows/segments/000001/rows/blocks/c/0/0/0");
     let mut file = std::fs::read(&shard).unwrap();
@@ -252,7 +258,7 @@ fn tables_count_in_a_share_and_in_memory() {
     let server = Running::start(&settings, &tenants);
     let remote = server.remote(&tenants.one);
     owner.send(&remote, "faces").unwrap();
-    assert_eq!(owner.counts(&remote, "faces", &[0]), [[138]]);
+    assert_eq!(owner.counts(&remote, "faces", &[1]), [[138]]);
     let gauge = |name: &str| {
         let stream = std::net::TcpStream::connect(server.monitoring).unwrap();
         std::io::Write::write_all(&mut (&stream), b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
@@ -295,7 +301,7 @@ fn questions_are_cancelled_and_a_table_in_use_stays() {
     remote.delete_job(&id).unwrap();
     let ended = remote.wait(&id, &|_, _| ()).unwrap_err().to_string();
     assert!(ended.contains("cancelled"), "{ended}");
-    assert_eq!(owner.counts(&remote, "faces", &[0]), [[138]]);
+    assert_eq!(owner.counts(&remote, "faces", &[1]), [[138]]);
     server.stop();
     let limits = Limits { job: Duration::from_millis(1), ..Limits::default() };
     let server = Running::start(&Settings { limits, ..settings }, &tenants);
@@ -313,7 +319,8 @@ fn a_model_answers_at_a_server_as_it_does_here() {
     ];
     let (network, examples) = (Network::dense(5, layers).unwrap(), numbers(50));
     let goal = sudare_models::Goal { label: Label::Argmax, insecure: Some(9), ..Default::default() };
-    let prices = |work: &Work, log_n: u32| (work.ntt + work.pass + work.mac) * f64::from(log_n) * 1e-9;
+    let prices =
+        |work: &Work, log_n: u32| (work.ntt + work.pass + work.mac + work.mac_narrow) * f64::from(log_n) * 1e-9;
     let compiled = |goal| Model::compile(&network, &examples, &goal, &prices).unwrap();
     let (model, other) = (compiled(goal), compiled(sudare_models::Goal { margin: 2.0, ..goal }));
     let trees = vec![vec![

@@ -15,7 +15,8 @@ const LEAST_SCALE: u32 = 16;
 fn rough_seconds(literal: &ParamsLiteral, figures: &Figures) -> f64 {
     let (work, n) = (&figures.work, sizing::degree(literal));
     let ntt = n * f64::from(literal.log_n) * 1.2e-10;
-    (work.ntt + 2.0 * work.ntt_wide) * ntt + (work.pass + 2.0 * work.pass_wide) * n * 3e-10 + work.mac * 2e-10
+    let products = (work.mac + work.mac_narrow / 2.0) * 2e-10;
+    (work.ntt + 2.0 * work.ntt_wide) * ntt + (work.pass + 2.0 * work.pass_wide) * n * 3e-10 + products
 }
 
 fn key_bytes(literal: &ParamsLiteral, figures: &Figures) -> f64 {
@@ -23,20 +24,41 @@ fn key_bytes(literal: &ParamsLiteral, figures: &Figures) -> f64 {
     (keys * KeySwitchKey::bytes_at(literal, literal.q_bits.len() - 1)) as f64
 }
 
-/// What the method proposes: the fastest few by its own count, and the one with the least keys.
+/// Primes of a proposed chain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Primes {
+    /// As few as possible.
+    Few,
+    /// More of them, modulo which a product takes fewer operations.
+    Narrow,
+}
+
+impl Primes {
+    fn chain(self, bits: f64, log_n: u32) -> Vec<u32> {
+        match self {
+            Self::Few => sizing::chain(bits),
+            Self::Narrow => sizing::narrow_chain(bits, log_n),
+        }
+    }
+}
+
+/// What the method proposes: with either kind of primes the fastest few by its own count, and the one with the least keys.
 pub fn candidates(req: &Requirements) -> Vec<ProductSpec> {
-    let priced = layouts(req, &[false, true]).into_iter().map(|(plan, figures)| {
-        (rough_seconds(&plan.literal, &figures), key_bytes(&plan.literal, &figures), spec(plan))
-    });
-    let mut found: Vec<(f64, f64, ProductSpec)> = priced.collect();
-    found.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let least = found.iter().enumerate().min_by(|(_, a), (_, b)| a.1.total_cmp(&b.1)).map(|(i, _)| i);
-    let chosen = found.into_iter().enumerate().filter(|(i, _)| *i < 5 || Some(*i) == least);
-    chosen.map(|(_, (_, _, spec))| spec).collect()
+    let of = |primes: Primes| {
+        let priced = layouts(req, &[false, true], primes).into_iter().map(|(plan, figures)| {
+            (rough_seconds(&plan.literal, &figures), key_bytes(&plan.literal, &figures), spec(plan))
+        });
+        let mut found: Vec<(f64, f64, ProductSpec)> = priced.collect();
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let least = found.iter().enumerate().min_by(|(_, a), (_, b)| a.1.total_cmp(&b.1)).map(|(i, _)| i);
+        let chosen = found.into_iter().enumerate().filter(move |(i, _)| *i < 5 || Some(*i) == least);
+        chosen.map(|(_, (_, _, spec))| spec)
+    };
+    of(Primes::Few).chain(of(Primes::Narrow)).collect()
 }
 
 /// Layouts of every ring, each with its smallest scale that reaches the wanted error.
-fn layouts(req: &Requirements, relinearized: &[bool]) -> Vec<(ModulePlan, Figures)> {
+fn layouts(req: &Requirements, relinearized: &[bool], primes: Primes) -> Vec<(ModulePlan, Figures)> {
     let mut found = Vec::new();
     if req.fresh != [true, true] || !req.decrypt_next || check_shape(NAME, req.shape).is_err() {
         return found;
@@ -51,7 +73,7 @@ fn layouts(req: &Requirements, relinearized: &[bool]) -> Vec<(ModulePlan, Figure
             let slots = req.shape.batch.next_power_of_two().min(n / (2 * side));
             for relinearize in relinearized {
                 let options = ModuleOptions { side, slots, relinearize: *relinearize };
-                let Some((plan, figures)) = propose(req, log_n, options, near) else { continue };
+                let Some((plan, figures)) = propose(req, log_n, options, near, primes) else { continue };
                 near = plan.literal.log_scale;
                 found.push((plan, figures));
             }
@@ -94,7 +116,7 @@ fn literal(
 pub fn compact(req: &Requirements) -> Vec<ProductSpec> {
     /// A scale above the least leaves room for the rounding of the rescale.
     const ROOM: std::ops::RangeInclusive<u32> = 1..=3;
-    let smallest = layouts(req, &[false]).into_iter().flat_map(|(least, _)| {
+    let smallest = layouts(req, &[false], Primes::Few).into_iter().flat_map(|(least, _)| {
         let (log_n, log_scale) = (least.literal.log_n, least.literal.log_scale);
         let options = ModuleOptions { relinearize: true, ..least.options };
         ROOM.filter_map(move |room| {
@@ -118,11 +140,17 @@ pub fn compact(req: &Requirements) -> Vec<ProductSpec> {
 }
 
 /// The smallest scale that reaches the wanted error, and primes for it; the search begins `near` one.
-fn propose(req: &Requirements, log_n: u32, options: ModuleOptions, near: u32) -> Option<(ModulePlan, Figures)> {
+fn propose(
+    req: &Requirements,
+    log_n: u32,
+    options: ModuleOptions,
+    near: u32,
+    primes: Primes,
+) -> Option<(ModulePlan, Figures)> {
     let made = |log_scale: u32| -> Option<ModulePlan> {
         let cut = |bits: f64| {
-            let chain = sizing::chain(bits);
-            if !options.relinearize || chain.len() == 1 {
+            let chain = primes.chain(bits, log_n);
+            if !options.relinearize || chain.len() == 1 || primes == Primes::Narrow {
                 return chain;
             }
             // Rescale by as little as possible: a high scale keeps the rounding out of sight.

@@ -12,13 +12,13 @@ macro_rules! without_features {
 }
 
 /// The kernels of `$type`: all are methods of `$limb` (an expression of `$this`) with the names of the
-/// contract, expanded in functions that `$with` compiles for the family's processor; whole transforms may be those of
-/// another expression.
+/// contract, expanded in functions that `$with` compiles for the family's processor; whole transforms and inner products
+/// with keys may be those of another expression.
 macro_rules! limb_kernels_of {
     ($type:ty, $($with:ident)::+, $this:ident => $limb:expr) => {
-        crate::kernel::generic::limb_kernels_of!($type, $($with)::+, $this => $limb, transforms $limb);
+        crate::kernel::generic::limb_kernels_of!($type, $($with)::+, $this => $limb, transforms and key switches $limb);
     };
-    ($type:ty, $($with:ident)::+, $this:ident => $limb:expr, transforms $whole:expr) => {
+    ($type:ty, $($with:ident)::+, $this:ident => $limb:expr, transforms and key switches $whole:expr) => {
         impl crate::kernel::contract::LimbKernels for $type {
             fn modulus(&self) -> &crate::modulus::Modulus {
                 let $this = self;
@@ -63,7 +63,7 @@ macro_rules! limb_kernels_of {
                     a: &[&[u64]],
                     b: crate::packed::PackedBlocks<'_>,
                     start: Option<&[u64]>
-                ) = $limb.dot_pair_packed(out, a, b, start);
+                ) = $whole.dot_pair_packed(out, a, b, start);
                 fn combine(out: &mut [u64], src: &[&[u64]], w: &[u64], bound_bits: u32)
                     = $limb.combine(out, src, w, bound_bits);
                 fn gemm(

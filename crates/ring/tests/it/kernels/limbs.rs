@@ -214,13 +214,16 @@ fn combinations() {
 #[test]
 fn matrix_products() {
     let mut words = Random(5);
-    let shapes = [(1, 1, 8), (3, 5, 24), (4, 16, 16), (16, 16, 16), (7, 57, 40), (9, 300, 32), (10, 257, 48)];
+    let shapes =
+        [(1, 1, 8), (3, 5, 24), (4, 16, 16), (16, 16, 16), (7, 57, 40), (9, 300, 32), (10, 257, 48), (101, 260, 16)];
     for limb in limbs() {
         let q = limb.q();
         for (m, k, n) in shapes {
-            for (worst, accumulate) in [(true, true), (false, false), (false, true)] {
+            // The largest residue, and the largest that is centred.
+            let largest = [Some(q - 1), Some(q / 2), None];
+            for (largest, accumulate) in largest.into_iter().flat_map(|x| [(x, true), (x, false)]) {
                 let (lda, ldb, ldc) = (k + 3, n + 8, n + 5);
-                let mut draw = |len: usize| if worst { vec![q - 1; len] } else { words.edges(q, len) };
+                let mut draw = |len: usize| largest.map_or_else(|| words.edges(q, len), |x| vec![x; len]);
                 // Just as long as shape and stride say.
                 let a = draw((m - 1) * lda + k);
                 let b = draw((k - 1) * ldb + n);

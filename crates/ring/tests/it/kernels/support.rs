@@ -9,8 +9,8 @@ pub const N: usize = 512;
 /// Every family's limb of the smallest prime, of the largest ones of lengths at which kernels change their
 /// ways, and of the smallest above some powers of two: the other end of the Barrett bounds.
 pub fn limbs() -> Vec<Limb> {
-    let largest =
-        [20, 28, 30, 40, 46, 47, 48, 49, 50, 51, 55, 60, 61].map(|bits| ntt_primes(N, bits, 1, &[]).unwrap()[0]);
+    let largest = [20, 24, 26, 28, 30, 40, 46, 47, 48, 49, 50, 51, 55, 60, 61]
+        .map(|bits| ntt_primes(N, bits, 1, &[]).unwrap()[0]);
     let above = [39u32, 40, 46, 47, 48, 49, 60].map(|bits| {
         let first = (1u64 << bits) + 1;
         (0..).map(|i| first + i * 2 * N as u64).find(|p| is_prime(*p)).unwrap()

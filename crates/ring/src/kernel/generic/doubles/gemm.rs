@@ -3,6 +3,7 @@
 use super::DoubleLimb;
 use super::arith::{Arith, Split, Sum};
 use super::lanes::Doubles;
+use crate::kernel::NARROW_BITS;
 use crate::kernel::contract::{Rows, RowsMut};
 
 /// Rows of a tile.
@@ -11,6 +12,7 @@ const ROWS: usize = 2;
 const K_BLOCK: usize = 256;
 
 /// `c (R×8) = a (R×k) · b (k×8)`, on top of `c` if `add`: rows of `a` and `b` in centred doubles.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 fn tile<L: Doubles, const R: usize>(
     f: Arith<L>,
@@ -22,12 +24,13 @@ fn tile<L: Doubles, const R: usize>(
     add: bool,
 ) {
     let l = f.l;
+    // Places in it are constants in every loop: it stays in registers.
     let mut sums = [[Sum::new(split, l.splat(0.0)); 4]; R];
     if add {
-        for (i, sums) in sums.iter_mut().enumerate() {
+        for i in 0..R {
             let start = &c[i * ldc..i * ldc + 8].as_chunks().0[0];
-            for (part, sum) in sums[..L::PARTS].iter_mut().enumerate() {
-                *sum = Sum::new(split, l.load_words(start, part));
+            for part in 0..L::PARTS {
+                sums[i][part] = Sum::new(split, l.load_words(start, part));
             }
         }
     }
@@ -35,23 +38,25 @@ fn tile<L: Doubles, const R: usize>(
     let a = a.map(|row| &row[..terms]);
     for start in (0..terms).step_by(split.terms) {
         if start > 0 {
-            for sum in sums.iter_mut().flat_map(|sums| &mut sums[..L::PARTS]) {
-                *sum = Sum::new(split, sum.reduce(f, split));
+            for i in 0..R {
+                for part in 0..L::PARTS {
+                    sums[i][part] = Sum::new(split, sums[i][part].reduce(f, split));
+                }
             }
         }
         for t in start..terms.min(start + split.terms) {
             for part in 0..L::PARTS {
                 let y = l.load(&b[t], part);
-                for (sums, a) in sums.iter_mut().zip(&a) {
-                    sums[part].add(l, l.splat(a[t]), y);
+                for i in 0..R {
+                    sums[i][part].add(l, l.splat(a[i][t]), y);
                 }
             }
         }
     }
-    for (i, sums) in sums.iter().enumerate() {
+    for i in 0..R {
         let place = &mut c[i * ldc..i * ldc + 8].as_chunks_mut().0[0];
-        for (part, sum) in sums[..L::PARTS].iter().enumerate() {
-            l.store_words(place, part, f.positive(sum.reduce(f, split)));
+        for part in 0..L::PARTS {
+            l.store_words(place, part, f.positive(sums[i][part].reduce(f, split)));
         }
     }
 }
@@ -66,6 +71,13 @@ impl<L: Doubles> DoubleLimb<L> {
         (m, k, n): (usize, usize, usize),
         accumulate: bool,
     ) {
+        if self.q.bits() <= NARROW_BITS {
+            // As many rows as leave registers for what they are multiplied by.
+            return match L::PARTS {
+                1 => self.narrow_gemm::<12>(c, a, b, (m, k, n), accumulate),
+                _ => self.narrow_gemm::<6>(c, a, b, (m, k, n), accumulate),
+            };
+        }
         let (f, q) = (self.arith(), &self.q);
         // Both factors are centred, so products have two bits less.
         let split = Split::new(f, q, 2 * q.bits() - 2);

@@ -6,6 +6,7 @@ mod elementwise;
 mod external;
 mod gemm;
 pub(crate) mod lanes;
+mod narrow;
 mod partial;
 mod sums;
 mod tables;

@@ -94,7 +94,7 @@ limb_kernels_of!(DoubleLimb<Plain>, without_features, this => this);
 #[test]
 fn two_lanes_agree_with_plain_words() {
     let n = 512;
-    for bits in [20, 40, 46, 47, 48, 49, 50] {
+    for bits in [20, 25, 26, 40, 46, 47, 48, 49, 50] {
         let q = ntt_primes(n, bits, 1, &[]).unwrap()[0];
         let limb = Limb::new(q, n).unwrap();
         let ours = DoubleLimb::new(Plain, limb.modulus(), n, limb.root());

@@ -8,6 +8,9 @@ use crate::packed::{BLOCK, PackedBlocks, unpack};
 /// Words side by side: their sums stay in registers.
 const SIDE: usize = 4;
 
+/// Words side by side of two sums each.
+const TWO: usize = 2;
+
 /// How sums of products of so many bits are reduced.
 #[derive(Clone, Copy)]
 pub(super) struct Reduction<'a> {
@@ -38,6 +41,7 @@ impl<'a> Reduction<'a> {
 }
 
 /// `out = start + Σ_j a_j · b_j` of [`SIDE`] words each; `b(j)` gives those of term `j`.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 fn sum<'a>(
     by: Reduction<'_>,
@@ -49,19 +53,62 @@ fn sum<'a>(
     let mut first = 0;
     loop {
         let end = terms.min(first + by.lazy);
-        let mut sums = total.map(u128::from);
+        // Loops, as above.
+        let mut sums = [0u128; SIDE];
+        for l in 0..SIDE {
+            sums[l] = u128::from(total[l]);
+        }
         for j in first..end {
             let (x, y) = row(j);
             for l in 0..SIDE {
                 sums[l] += u128::from(x[l]) * u128::from(y[l]);
             }
         }
-        total = sums.map(|s| by.reduce(s));
+        for l in 0..SIDE {
+            total[l] = by.reduce(sums[l]);
+        }
         if end == terms {
             return total;
         }
         first = end;
     }
+}
+
+/// Both sums of two words, the `i`-th two of block `at`: on top of `start` for the first, `Σ_j a_j · b_j`.
+#[allow(clippy::needless_range_loop)]
+#[inline(always)]
+fn pair_sums(
+    by: Reduction<'_>,
+    start: [u64; TWO],
+    a: &[&[u64]],
+    b: &[[[u64; BLOCK]; 2]],
+    (at, i): (usize, usize),
+) -> [[u64; TWO]; 2] {
+    let mut total = [start, [0; TWO]];
+    for (a, b) in a.chunks(by.lazy).zip(b.chunks(by.lazy)) {
+        // Loops, since closures of `map` are called where they would be expanded.
+        let mut sums = [[0u128; TWO]; 2];
+        for part in 0..2 {
+            for l in 0..TWO {
+                sums[part][l] = u128::from(total[part][l]);
+            }
+        }
+        for (x, pair) in a.iter().zip(b) {
+            let x = x[BLOCK * at + TWO * i..][..TWO].as_chunks::<TWO>().0[0];
+            for (sums, y) in sums.iter_mut().zip(pair) {
+                let y = y.as_chunks::<TWO>().0[i];
+                for l in 0..TWO {
+                    sums[l] += u128::from(x[l]) * u128::from(y[l]);
+                }
+            }
+        }
+        for part in 0..2 {
+            for l in 0..TWO {
+                total[part][l] = by.reduce(sums[part][l]);
+            }
+        }
+    }
+    total
 }
 
 /// The [`SIDE`] words from `at` on.
@@ -97,21 +144,22 @@ impl ScalarLimb {
         let by = Reduction::new(&self.q, self.q.bits(), a.len());
         let unit = b.width().unit_words();
         let [out0, out1] = out;
-        let mut pairs = vec![[[0u64; BLOCK]; 2]; a.len()];
+        // Whole words are read where they stand.
+        let mut unpacked = vec![[[0u64; BLOCK]; 2]; if unit < BLOCK { a.len() } else { 0 }];
         let blocks = out0.as_chunks_mut::<BLOCK>().0.iter_mut().zip(out1.as_chunks_mut::<BLOCK>().0);
         for (at, (out0, out1)) in blocks.enumerate() {
-            for (pair, units) in pairs.iter_mut().zip(b.block(at).chunks_exact(2 * unit)) {
+            let units = b.block(at);
+            for (pair, units) in unpacked.iter_mut().zip(units.chunks_exact(2 * unit)) {
                 let (first, second) = units.split_at(unit);
                 unpack(b.width(), &mut pair[0], first);
                 unpack(b.width(), &mut pair[1], second);
             }
-            for (part, out) in [out0, out1].into_iter().enumerate() {
-                for (i, o) in out.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-                    let place = at * BLOCK + SIDE * i;
-                    let first = start.filter(|_| part == 0).map_or([0; SIDE], |row| *words(row, place));
-                    let row = |j: usize| (words(a[j], place), *words(&pairs[j][part], SIDE * i));
-                    *o = sum(by, a.len(), first, row);
-                }
+            let pairs = if unit < BLOCK { &unpacked } else { units.as_chunks().0.as_chunks().0 };
+            let first = start.map(|row| &row.as_chunks::<BLOCK>().0[at]);
+            let outs = out0.as_chunks_mut::<TWO>().0.iter_mut().zip(out1.as_chunks_mut::<TWO>().0);
+            for (i, (out0, out1)) in outs.enumerate() {
+                let start = first.map_or([0; TWO], |row| row.as_chunks().0[i]);
+                [*out0, *out1] = pair_sums(by, start, a, pairs, (at, i));
             }
         }
     }

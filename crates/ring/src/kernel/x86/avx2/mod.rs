@@ -39,4 +39,4 @@ impl Proof<Avx2> for DoubleLimb<Avx2> {
 
 limb_kernels_of!(DoubleLimb<Avx2>, crate::kernel::x86::tokens::with_avx2, this => this);
 
-limb_kernels_of!(WideLimb, crate::kernel::x86::tokens::with_avx2, this => this.limb, transforms this);
+limb_kernels_of!(WideLimb, crate::kernel::x86::tokens::with_avx2, this => this.limb, transforms and key switches this);

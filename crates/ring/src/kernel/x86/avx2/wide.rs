@@ -1,5 +1,5 @@
-//! Primes of 51 to 60 bits: transforms in words that are multiplied by halves; everything else, and primes of 61
-//! bits, in plain words.
+//! Primes of 51 to 60 bits: transforms in words that are multiplied by halves, and inner products of key switching; everything
+//! else, and primes of 61 bits, in plain words.
 //!
 //! # The product
 //! A value `y` of magnitude below 2^63 − 2^32 is `y_1·2^32 + y_0` with signed halves. For a constant w, tables have
@@ -18,6 +18,8 @@
 //! Below 8q in magnitude, `8q < 2^63`. A forward layer adds at most q, so that a pass of three layers may begin at 4q, to
 //! which [`Signed::reduce`] brings what only additions touch. Inverse passes take and give values up to 2q: every sum is of two values
 //! up to 2q, and [`Signed::reduce_sum`] halves it unless it is of two products.
+
+mod sums;
 
 use super::super::tokens::{Avx2, with_avx2};
 use super::lanes::{load_half, store_half, transpose};

@@ -154,6 +154,13 @@ pub(super) fn accumulate(low: &mut __m512i, high: &mut __m512i, a: __m512i, b: _
     *high = hi(*high, a, b);
 }
 
+/// Adds `a · b`, which is below 2^52, to `low`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
+pub(super) fn accumulate_low(low: &mut __m512i, a: __m512i, b: __m512i) {
+    *low = lo(*low, a, b);
+}
+
 /// Whether `terms` products below `a·b` (exclusive bounds) need [`IfmaField::reduce_sum`]'s wide form.
 pub(super) fn needs_wide(terms: usize, a: u64, b: u64) -> bool {
     terms > 512 || (u128::from(a) * u128::from(b)).saturating_mul(terms as u128) >> 104 != 0

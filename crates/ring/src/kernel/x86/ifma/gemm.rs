@@ -1,8 +1,10 @@
-//! Matrix products: register tiles of 4 rows × 16 columns, two IFMA a product and vector.
+//! Matrix products: register tiles of 4 rows × 16 columns, two IFMA a product and vector, or one for narrow primes, whose products
+//! have no upper half.
 
 use super::super::lanes::{load, splat, store};
 use super::IfmaLimb;
-use super::arith::{IfmaField, accumulate, needs_wide};
+use super::arith::{IfmaField, accumulate, accumulate_low, needs_wide};
+use crate::kernel::NARROW_BITS;
 use crate::kernel::contract::{Rows, RowsMut};
 use crate::kernel::generic::vectors::tile::Tile;
 use std::arch::x86_64::*;
@@ -18,7 +20,7 @@ const COLUMNS: usize = 16;
 /// the start of the low sum it stays under 2^64.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-fn tile<const R: usize, const V: usize, const WIDE: bool>(
+fn tile<const R: usize, const V: usize, const WIDE: bool, const NARROW: bool>(
     f: &IfmaField,
     c: &mut [u64],
     ldc: usize,
@@ -49,7 +51,10 @@ fn tile<const R: usize, const V: usize, const WIDE: bool>(
         for i in 0..R {
             let x = splat(a.entry(i, t));
             for v in 0..V {
-                accumulate(&mut low[i][v], &mut high[i][v], x, y[v]);
+                match NARROW {
+                    true => accumulate_low(&mut low[i][v], x, y[v]),
+                    false => accumulate(&mut low[i][v], &mut high[i][v], x, y[v]),
+                }
             }
         }
     }
@@ -64,7 +69,7 @@ fn tile<const R: usize, const V: usize, const WIDE: bool>(
 
 /// All rows of `a` against one panel of `8V` columns.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx512ifma,avx512vbmi")]
-fn panel<const V: usize, const WIDE: bool>(
+fn panel<const V: usize, const WIDE: bool, const NARROW: bool>(
     f: &IfmaField,
     c: &mut [u64],
     ldc: usize,
@@ -78,10 +83,10 @@ fn panel<const V: usize, const WIDE: bool>(
         let rows = Rows { words: &a.words[i * a.stride..], stride: a.stride };
         let c = &mut c[i * ldc..];
         match m - i {
-            1 => tile::<1, V, WIDE>(f, c, ldc, rows, b, k, add),
-            2 => tile::<2, V, WIDE>(f, c, ldc, rows, b, k, add),
-            3 => tile::<3, V, WIDE>(f, c, ldc, rows, b, k, add),
-            _ => tile::<4, V, WIDE>(f, c, ldc, rows, b, k, add),
+            1 => tile::<1, V, WIDE, NARROW>(f, c, ldc, rows, b, k, add),
+            2 => tile::<2, V, WIDE, NARROW>(f, c, ldc, rows, b, k, add),
+            3 => tile::<3, V, WIDE, NARROW>(f, c, ldc, rows, b, k, add),
+            _ => tile::<4, V, WIDE, NARROW>(f, c, ldc, rows, b, k, add),
         }
         i += 4;
     }
@@ -106,6 +111,7 @@ impl IfmaLimb {
             let add = accumulate || k0 > 0;
             // One term more for what `c` holds.
             let wide = needs_wide(terms + 1, q, q);
+            let narrow = self.q.bits() <= NARROW_BITS;
             for m0 in (0..m).step_by(M_BLOCK) {
                 let rows = M_BLOCK.min(m - m0);
                 let a = Rows { words: &a.words[m0 * a.stride + k0..], stride: a.stride };
@@ -119,11 +125,14 @@ impl IfmaLimb {
                         b = Rows { words: &packed, stride: columns };
                     }
                     let (ldc, c) = (c.stride, &mut c.words[m0 * c.stride + n0..]);
-                    match (columns == COLUMNS, wide) {
-                        (true, false) => panel::<2, false>(&f, c, ldc, a, b, (rows, terms), add),
-                        (true, true) => panel::<2, true>(&f, c, ldc, a, b, (rows, terms), add),
-                        (false, false) => panel::<1, false>(&f, c, ldc, a, b, (rows, terms), add),
-                        (false, true) => panel::<1, true>(&f, c, ldc, a, b, (rows, terms), add),
+                    let shape = (rows, terms);
+                    match (columns == COLUMNS, wide, narrow) {
+                        (true, _, true) => panel::<2, false, true>(&f, c, ldc, a, b, shape, add),
+                        (false, _, true) => panel::<1, false, true>(&f, c, ldc, a, b, shape, add),
+                        (true, false, false) => panel::<2, false, false>(&f, c, ldc, a, b, shape, add),
+                        (true, true, false) => panel::<2, true, false>(&f, c, ldc, a, b, shape, add),
+                        (false, false, false) => panel::<1, false, false>(&f, c, ldc, a, b, shape, add),
+                        (false, true, false) => panel::<1, true, false>(&f, c, ldc, a, b, shape, add),
                     }
                 }
             }
