@@ -58,7 +58,7 @@ impl Poly<Coeff> {
         let from = first..first + out.len();
         match self.basis().len() {
             1 => kernel::words().centered_to_f64(out, &self.limb(0)[from], self.basis().modulus(0).value(), factor),
-            2 => self.pair_to_f64(from, out, factor)?,
+            _ if self.basis().product().bits() <= 126 => self.few_to_f64(from, out, factor)?,
             _ => {
                 let crt = Crt::new(self.basis())?;
                 let signed = |(negative, x): (bool, BigUint)| if negative { -to_f64(&x) } else { to_f64(&x) };
@@ -68,18 +68,24 @@ impl Poly<Coeff> {
         Ok(())
     }
 
-    /// Garner's formula for two primes.
-    fn pair_to_f64(&self, from: Range<usize>, out: &mut [f64], factor: f64) -> Result<(), RingError> {
-        let [q0, q1] = [0, 1].map(|i| *self.basis().modulus(i));
-        let w = q1.shoup(q1.inverse(q0.value())?);
-        let product = i128::from(q0.value()) * i128::from(q1.value());
-        let compose = |(x0, x1): (&u64, &u64)| {
-            let t = q1.mul_shoup(q1.sub(*x1, q1.reduce(*x0)), &w);
-            let x = i128::from(*x0) + i128::from(t) * i128::from(q0.value());
-            (if x > product / 2 { x - product } else { x }) as f64 * factor
-        };
-        let [x0, x1] = [0, 1].map(|i| &self.limb(i)[from.clone()]);
-        out.iter_mut().zip(x0.iter().zip(x1)).for_each(|(o, x)| *o = compose(x));
+    /// Garner's formula for primes whose product fits 126 bits.
+    fn few_to_f64(&self, from: Range<usize>, out: &mut [f64], factor: f64) -> Result<(), RingError> {
+        // A prime, the product of those before, and its inverse.
+        let (mut steps, mut product) = (Vec::new(), 1u128);
+        for q in self.basis().moduli() {
+            steps.push((*q, product, q.shoup(q.inverse(q.reduce_u128(product))?)));
+            product *= u128::from(q.value());
+        }
+        let limbs: Vec<&[u64]> = (0..steps.len()).map(|l| &self.limb(l)[from.clone()]).collect();
+        for (c, o) in out.iter_mut().enumerate() {
+            let mut x = 0u128;
+            for (limb, (q, before, inverse)) in limbs.iter().zip(&steps) {
+                let known = u64::try_from(x).map_or_else(|_| q.reduce_u128(x), |x| q.reduce(x));
+                x += before * u128::from(q.mul_shoup(q.sub(limb[c], known), inverse));
+            }
+            let centred = if x > product / 2 { x as i128 - product as i128 } else { x as i128 };
+            *o = centred as f64 * factor;
+        }
         Ok(())
     }
 
@@ -210,12 +216,13 @@ mod tests {
     #[test]
     fn numbers_and_back() {
         let n = 512;
-        let basis = RnsBasis::new(n, &ntt_primes(n, 50, 3, &[]).unwrap()).unwrap();
+        let bases = [50, 40].map(|bits| (bits, RnsBasis::new(n, &ntt_primes(n, bits, 3, &[]).unwrap()).unwrap()));
         let values: Vec<(i64, u64)> = (0..n as i64).map(|i| ((i - 200) * 0x1357_9BDF, (i % 60) as u64)).collect();
         let t = PlainModulus::new(65536).unwrap();
-        for count in 1..=3 {
-            let basis = basis.prefix(count);
-            let holds = |(m, e): &(i64, u64)| (*m, if count == 1 { 0 } else { *e });
+        // Products of 126 bits and fewer, and of more.
+        for (bits, count, basis) in bases.iter().flat_map(|(bits, basis)| (1..=3).map(move |k| (*bits, k, basis))) {
+            let basis = basis.prefix(count as usize);
+            let holds = |(m, e): &(i64, u64)| (*m, (*e).min(u64::from(bits * count - 39)));
             let values: Vec<_> = values.iter().map(holds).collect();
             let mut poly = Poly::from_mantissas(&basis, &values);
             let exact = |(m, e): &(i64, u64)| i128::from(*m) << e;
