@@ -53,7 +53,7 @@ fn sum<'a>(
     let mut first = 0;
     loop {
         let end = terms.min(first + by.lazy);
-        // Loops, as above.
+        // Loops, since closures of `map` are called where they would be expanded.
         let mut sums = [0u128; SIDE];
         for l in 0..SIDE {
             sums[l] = u128::from(total[l]);
@@ -86,7 +86,7 @@ fn pair_sums(
 ) -> [[u64; TWO]; 2] {
     let mut total = [start, [0; TWO]];
     for (a, b) in a.chunks(by.lazy).zip(b.chunks(by.lazy)) {
-        // Loops, since closures of `map` are called where they would be expanded.
+        // Loops, as above.
         let mut sums = [[0u128; TWO]; 2];
         for part in 0..2 {
             for l in 0..TWO {
