@@ -590,13 +590,12 @@ pub(crate) fn encoding(
     prices(&(literal.p_bits.iter().fold(one, special) * diagonals as f64), (2 * length).max(MIN_DEGREE).ilog2())
 }
 
-/// What a map moves between the caches and memory beside its arithmetic, which fused passes are: a product with a diagonal takes two
-/// rows of a baby and those of the diagonal, more than the nearest cache holds, and each rotation permutes two. Diagonals come from
+/// What a map moves between the caches and memory beside its arithmetic: each rotation permutes two rows, and diagonals come from
 /// memory. Where values repeat in runs of less than [`RUN`] words, a row is put together line by line; longer runs are filled.
 pub(crate) fn moved(params: &Params, level: usize, map: &Map) -> Work {
     let literal = &params.literal().rlwe;
-    let each = if (2..RUN).contains(&(params.degree() / (2 * map.length))) { 2.0 } else { 1.0 };
-    let passes = each * map.diagonals as f64 + PERMUTED * (map.babies + map.giants) as f64;
+    let lines = if (2..RUN).contains(&(params.degree() / (2 * map.length))) { map.diagonals } else { 0 };
+    let passes = lines as f64 + PERMUTED * (map.babies + map.giants) as f64;
     let limbs = level + 1 + literal.p_bits.len();
     let operand_bytes = (map.diagonals * limbs * 16 * map.length) as f64;
     let special = |w: Work, bits: &u32| w + Work::passes(*bits, passes);

@@ -7,7 +7,7 @@ use sudare_ring::measure;
 use sudare_rlwe::work::Work;
 
 /// Version of the measurements; a cached model of another one is ignored.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Measured degrees.
 const LOG_NS: std::ops::RangeInclusive<u32> = 12..=17;
 
@@ -24,6 +24,10 @@ pub struct DegreeCost {
     pub pass_ns: f64,
     /// An element-wise pass, larger prime.
     pub pass_wide_ns: f64,
+    /// A term of one of a key switch's two inner products, prime below 2^50.
+    pub term_ns: f64,
+    /// The same, larger prime.
+    pub term_wide_ns: f64,
 }
 
 /// Prices of the primitive operations on one machine.
@@ -53,12 +57,15 @@ pub struct CostModel {
 impl Default for CostModel {
     /// Figures measured on a Sapphire Rapids server, one core that others shared.
     fn default() -> Self {
+        // Terms are reckoned by the bytes of words, packed keys and sums that each moves, where a pass moves 32 a word.
         let row = |log_n, ntt_ns, ntt_wide_ns, pass_ns, pass_wide_ns| DegreeCost {
             log_n,
             ntt_ns,
             ntt_wide_ns,
             pass_ns,
             pass_wide_ns,
+            term_ns: pass_ns * 12.0 / 32.0,
+            term_wide_ns: pass_wide_ns * 14.0 / 32.0,
         };
         Self {
             version: VERSION,
@@ -90,6 +97,8 @@ impl CostModel {
             + work.ntt_wide * d.ntt_wide_ns
             + (work.pass + work.sums) * d.pass_ns
             + (work.pass_wide + work.sums_wide) * d.pass_wide_ns
+            + work.term * d.term_ns
+            + work.term_wide * d.term_wide_ns
             + work.mac * self.mac_ns
             + work.mac_narrow * self.mac_narrow_ns;
         let speed = 1.0 + (threads.max(1) as f64 - 1.0) * self.thread_gain;
@@ -107,6 +116,8 @@ impl CostModel {
             ntt_wide_ns: d.ntt_wide_ns * f,
             pass_ns: d.pass_ns * f,
             pass_wide_ns: d.pass_wide_ns * f,
+            term_ns: d.term_ns * f,
+            term_wide_ns: d.term_wide_ns * f,
         }
     }
 
@@ -116,9 +127,9 @@ impl CostModel {
     /// `RlweError::Ring` if a ring of the measurement cannot be built.
     pub fn measure(machine: String, threads: usize, now: &impl Fn() -> Duration) -> Result<Self, HeError> {
         let degree = |log_n| -> Result<DegreeCost, HeError> {
-            let [ntt_ns, pass_ns] = measure::passes(log_n, 46, now)?;
-            let [ntt_wide_ns, pass_wide_ns] = measure::passes(log_n, 60, now)?;
-            Ok(DegreeCost { log_n, ntt_ns, ntt_wide_ns, pass_ns, pass_wide_ns })
+            let [ntt_ns, pass_ns, term_ns] = measure::passes(log_n, 46, now)?;
+            let [ntt_wide_ns, pass_wide_ns, term_wide_ns] = measure::passes(log_n, 60, now)?;
+            Ok(DegreeCost { log_n, ntt_ns, ntt_wide_ns, pass_ns, pass_wide_ns, term_ns, term_wide_ns })
         };
         Ok(Self {
             version: VERSION,
@@ -140,7 +151,8 @@ impl CostModel {
             && !self.degrees.is_empty()
             && self.degrees.len() <= 32
             && self.degrees.iter().all(|d| {
-                d.log_n <= 32 && [d.ntt_ns, d.ntt_wide_ns, d.pass_ns, d.pass_wide_ns].into_iter().all(positive)
+                let all = [d.ntt_ns, d.ntt_wide_ns, d.pass_ns, d.pass_wide_ns, d.term_ns, d.term_wide_ns];
+                d.log_n <= 32 && all.into_iter().all(positive)
             })
             && positive(self.mac_ns)
             && positive(self.mac_narrow_ns)

@@ -4,6 +4,7 @@ use crate::RingError;
 use crate::buffer::Buffer;
 use crate::kernel::{Family, Limb};
 use crate::modulus::Modulus;
+use crate::packed::PackedPairs;
 use crate::prime::ntt_primes;
 use crate::threads::{Threads, for_each_chunk};
 use std::hint::black_box;
@@ -45,11 +46,12 @@ fn filled(q: u64, len: usize) -> Buffer {
     words
 }
 
-/// Nanoseconds of a transform and of an element-wise pass at N = 2^`log_n`, for a prime of so many bits.
+/// Nanoseconds of a transform, of an element-wise pass, and of a term of one of the two inner products of a key switch, at
+/// N = 2^`log_n` for a prime of so many bits.
 ///
 /// # Errors
 /// [`RingError::Degree`], [`RingError::TooFewPrimes`].
-pub fn passes(log_n: u32, bits: u32, now: &impl Fn() -> Duration) -> Result<[f64; 2], RingError> {
+pub fn passes(log_n: u32, bits: u32, now: &impl Fn() -> Duration) -> Result<[f64; 3], RingError> {
     let limb = limb(log_n, bits)?;
     // As many limbs as a ciphertext has, one after the other, so that data comes from where it comes from there.
     const LIMBS: usize = 8;
@@ -58,15 +60,23 @@ pub fn passes(log_n: u32, bits: u32, now: &impl Fn() -> Duration) -> Result<[f64
     let other = filled(limb.q(), LIMBS * n);
     let others: Vec<&[u64]> = other.chunks_exact(n).collect();
     // All of them in a sample: a processor's clock takes as long to read as the shortest pass.
-    let mut time = |work: &dyn Fn(&mut [u64], usize)| {
+    let mut time = |work: &mut dyn FnMut(&mut [u64], usize)| {
         let all = median_ns(now, 25, || data.chunks_exact_mut(n).enumerate().for_each(|(at, x)| work(x, at)));
         all / LIMBS as f64
     };
-    let forward = time(&|x, _| limb.forward(x));
-    let inverse = time(&|x, _| limb.inverse(x));
-    let pass = time(&|x, at| limb.mul_add(x, others[at], others[(at + 1) % LIMBS]));
-    black_box(&data);
-    Ok([(forward + inverse) / 2.0, pass])
+    let forward = time(&mut |x, _| limb.forward(x));
+    let inverse = time(&mut |x, _| limb.inverse(x));
+    let pass = time(&mut |x, at| limb.mul_add(x, others[at], others[(at + 1) % LIMBS]));
+    // As many digits as most key switches have.
+    const TERMS: usize = 4;
+    let pairs = PackedPairs::new(&limb, &[[others[0], others[1]]; TERMS]);
+    let mut second = Buffer::zeroed(n);
+    let sums = time(&mut |x, at| {
+        let digits = [0, 1, 2, 3].map(|j| others[(at + j) % LIMBS]);
+        limb.dot_pair_packed([x, &mut second], &digits, &pairs, None);
+    });
+    black_box((&data, &second));
+    Ok([(forward + inverse) / 2.0, pass, sums / (2 * TERMS) as f64])
 }
 
 /// Nanoseconds of a multiply-accumulate inside a matrix product, for a prime of so many bits.

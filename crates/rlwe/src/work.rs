@@ -9,9 +9,6 @@ use sudare_ring::kernel::NARROW_BITS;
 
 /// What stays near a core: the second-level cache of the machines that the default cost model is of.
 pub const CACHE_BYTES: f64 = 2.0 * 1024.0 * 1024.0;
-/// What a pass over a limb takes inside of the loops of linear maps and key switches, which do several at a time, of one that is
-/// timed alone: measured.
-const FUSED: f64 = 0.1;
 
 /// Seconds that an amount of work takes on one thread of a machine, in a ring of degree 2^n.
 pub type Prices<'p> = &'p (dyn Fn(&Work, u32) -> f64 + Sync);
@@ -31,6 +28,10 @@ pub struct Work {
     pub pass: f64,
     /// The same with a larger prime.
     pub pass_wide: f64,
+    /// Passes inside of the loops of linear maps and key switches, which do several at a time: terms of inner products.
+    pub term: f64,
+    /// The same with a larger prime.
+    pub term_wide: f64,
     /// Passes of sums over limbs of several polynomials: conversions between bases, whose terms are one source each, and
     /// values of polynomials.
     pub sums: f64,
@@ -56,6 +57,8 @@ impl Add for Work {
             ntt_wide: self.ntt_wide + o.ntt_wide,
             pass: self.pass + o.pass,
             pass_wide: self.pass_wide + o.pass_wide,
+            term: self.term + o.term,
+            term_wide: self.term_wide + o.term_wide,
             sums: self.sums + o.sums,
             sums_wide: self.sums_wide + o.sums_wide,
             mac: self.mac + o.mac,
@@ -81,6 +84,8 @@ impl Mul<f64> for Work {
             ntt_wide: self.ntt_wide * f,
             pass: self.pass * f,
             pass_wide: self.pass_wide * f,
+            term: self.term * f,
+            term_wide: self.term_wide * f,
             sums: self.sums * f,
             sums_wide: self.sums_wide * f,
             mac: self.mac * f,
@@ -93,10 +98,11 @@ impl Mul<f64> for Work {
 }
 
 impl Work {
-    /// The same where passes run in the loops of linear maps and key switches, at a share of what one takes alone.
+    /// The same where passes run in the loops of linear maps and key switches.
     #[must_use]
     pub fn fused(self) -> Self {
-        Self { pass: self.pass * FUSED, pass_wide: self.pass_wide * FUSED, ..self }
+        let (term, term_wide) = (self.term + self.pass, self.term_wide + self.pass_wide);
+        Self { pass: 0.0, pass_wide: 0.0, term, term_wide, ..self }
     }
 
     /// `count` transforms of a limb whose prime has `bits` bits.

@@ -34,16 +34,18 @@ pub fn calibrate(args: &args::Args, a: &args::Calibrate) -> Result<(), CliError>
 fn table(model: &CostModel) -> String {
     let mut lines = vec![
         format!("{}, kernels {} below 2^50 and {} above", model.machine, model.kernels[0], model.kernels[1]),
-        "         N   NTT below 2^50   larger   pass below 2^50   larger   (µs)".into(),
+        "         N   NTT below 2^50   larger   pass below 2^50   larger   term below 2^50   larger   (µs)".into(),
     ];
     lines.extend(model.degrees.iter().map(|d| {
         format!(
-            "{:>10} {:>16.1} {:>8.1} {:>17.1} {:>8.1}",
+            "{:>10} {:>16.1} {:>8.1} {:>17.1} {:>8.1} {:>17.1} {:>8.1}",
             1u64 << d.log_n.min(63),
             d.ntt_ns / 1e3,
             d.ntt_wide_ns / 1e3,
             d.pass_ns / 1e3,
-            d.pass_wide_ns / 1e3
+            d.pass_wide_ns / 1e3,
+            d.term_ns / 1e3,
+            d.term_wide_ns / 1e3
         )
     }));
     lines.push(format!(

@@ -11,6 +11,7 @@ pub fn prices(work: &Work, log_n: u32) -> f64 {
     let limb = (f64::from(log_n) - 13.0).exp2() * 1e-6;
     (work.ntt + work.ntt_wide) * 10.0 * limb
         + (work.pass + work.pass_wide) * 4.0 * limb
+        + (work.term + work.term_wide) * 1.5 * limb
         + (work.mac + work.mac_narrow) * 7e-11
         + work.key_bytes / 5e9
 }

@@ -78,7 +78,7 @@ fn keys(demand: &KeyDemand) -> String {
 
 /// Numbers that are exact; passes of all kinds together.
 fn work(w: &Work) -> String {
-    let (pass, pass_wide) = (w.pass + w.sums, w.pass_wide + w.sums_wide);
+    let (pass, pass_wide) = (w.pass + w.term + w.sums, w.pass_wide + w.term_wide + w.sums_wide);
     let all = [w.ntt, w.ntt_wide, pass, pass_wide, w.mac + w.mac_narrow, w.key_bytes, w.operand_bytes, w.key_switches];
     all.map(|x| x.to_string()).join(",")
 }
@@ -111,7 +111,7 @@ fn goal_figures(goal: &Goal, program: &Program) -> Figures {
             exact,
             vec![
                 w.ntt,
-                w.pass + w.sums,
+                w.pass + w.term + w.sums,
                 w.mac + w.mac_narrow,
                 w.key_bytes,
                 w.operand_bytes,

@@ -319,8 +319,9 @@ fn a_model_answers_at_a_server_as_it_does_here() {
     ];
     let (network, examples) = (Network::dense(5, layers).unwrap(), numbers(50));
     let goal = sudare_models::Goal { label: Label::Argmax, insecure: Some(9), ..Default::default() };
-    let prices =
-        |work: &Work, log_n: u32| (work.ntt + work.pass + work.mac + work.mac_narrow) * f64::from(log_n) * 1e-9;
+    let prices = |work: &Work, log_n: u32| {
+        (work.ntt + work.pass + work.term + work.mac + work.mac_narrow) * f64::from(log_n) * 1e-9
+    };
     let compiled = |goal| Model::compile(&network, &examples, &goal, &prices).unwrap();
     let (model, other) = (compiled(goal), compiled(sudare_models::Goal { margin: 2.0, ..goal }));
     let trees = vec![vec![
