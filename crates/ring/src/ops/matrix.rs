@@ -3,6 +3,7 @@
 use super::{Crossing, begins_with};
 use crate::basis::RnsBasis;
 use crate::buffer::Buffer;
+use crate::kernel::MAX_TERMS;
 use crate::poly::{Eval, Poly};
 use crate::threads;
 
@@ -11,6 +12,8 @@ const TILE: usize = 256;
 /// Rows of a matrix that are multiplied together, over the columns that any of them has. More where the next ones have the same columns:
 /// operands are packed once for all rows of a group.
 const ROWS: usize = 16;
+/// So few rows take less time as sums of multiples, from where operands are, than to copy and to pack operands for them.
+pub const FEW_ROWS: usize = 2;
 
 /// A sparse matrix of integers, row by row.
 #[derive(Clone, Debug, Default)]
@@ -99,10 +102,16 @@ impl IntegerMatrix {
                 let mut rest: &mut [u64] = &mut made;
                 for (group, matrix) in self.groups.iter().zip(&matrices) {
                     let (rows, terms) = (group.rows, group.columns.len());
-                    let to = some.chunks_exact_mut(tile);
-                    to.zip(&group.columns).for_each(|(to, j)| to.copy_from_slice(words(*j as usize)));
                     let (to, after) = rest.split_at_mut(rows * tile);
-                    limb.gemm(to, tile, matrix, terms, &some, tile, (rows, terms, tile), false);
+                    let operands = group.columns.iter().map(|j| words(*j as usize));
+                    if rows <= FEW_ROWS && (1..=MAX_TERMS).contains(&terms) {
+                        let operands: Vec<&[u64]> = operands.collect();
+                        let sums = to.chunks_exact_mut(tile).zip(matrix.chunks_exact(terms));
+                        sums.for_each(|(to, row)| limb.combine(to, &operands, row, modulus.bits()));
+                    } else {
+                        some.chunks_exact_mut(tile).zip(operands).for_each(|(to, x)| to.copy_from_slice(x));
+                        limb.gemm(to, tile, matrix, terms, &some, tile, (rows, terms, tile), false);
+                    }
                     rest = after;
                 }
                 made
@@ -149,6 +158,11 @@ mod tests {
         assert!((matrix.rows(), matrix.columns()) == (37, 21) && matrix.products() <= 37 * 21);
         let operands: Vec<&Poly<Eval>> = values.iter().collect();
         let found = matrix.apply(&basis, &operands);
+        // Few rows go another way.
+        for some in [19..20, 20..21, 19..21, 34..36] {
+            let few = IntegerMatrix::new(columns as usize, &rows[some.clone()]).apply(&basis, &operands);
+            assert!(few.iter().zip(&found[some]).all(|(a, b)| words(a) == words(b)));
+        }
         for (row, found) in rows.iter().zip(&found) {
             let mut wanted = Poly::<Eval>::zero(&basis);
             row.iter()
