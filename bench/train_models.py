@@ -20,6 +20,7 @@ It takes PyTorch 1.13 or newer and NumPy.
 
 import argparse
 import gzip
+import inspect
 import itertools
 import json
 import sys
@@ -178,7 +179,10 @@ def main() -> None:
     train(net, *train_set, epochs, rate, most)
     print(f"{100 * right(net, *test_set):.1f} % of {len(test_set[0])} test images right")
     options.to.mkdir(parents=True, exist_ok=True)
-    torch.onnx.export(net.eval(), (test_set[0][:1],), str(options.to / f"{options.network}.onnx"))
+    # Newer versions put weights into a file of their own, unless they are told.
+    parameters = inspect.signature(torch.onnx.export).parameters
+    whole = {"external_data": False} if "external_data" in parameters else {}
+    torch.onnx.export(net.eval(), (test_set[0][:1],), str(options.to / f"{options.network}.onnx"), **whole)
     sets = [(x[:CALIBRATION], y[:CALIBRATION]) for x, y in [train_set]] + [test_set]
     head = np.array([len(sets[0][0]), len(sets[1][0]), test_set[0][0].numel()], dtype="<u4").tobytes()
     images = [x.numpy().astype("<f4").tobytes() for x, _ in sets]

@@ -153,6 +153,8 @@ enum Suite {
     Tfhe(tfhe::Options),
     /// How often TFHE's bootstraps fail at reduced precision, against the formula.
     TfheFailure(tfhe::failure::Options),
+    /// Random gates of outputs of gates, a million of them, each compared.
+    TfheGates(tfhe::gates::Options),
     /// The noise of every operation of TFHE against its formula.
     TfheNoise(tfhe::noise::Options),
     /// The TFHE figures of the library comparison beside ours, as a page.
@@ -262,6 +264,14 @@ fn run(cli: &Cli) -> Outcome<()> {
             let all = tfhe::failure::run(options, &threads, &machine, &mut lines)?;
             if cli.save {
                 lines::store(&cli.runs.join(format!("tfhe-failure{tag}-{}.json", machine.date)), &all)?;
+            }
+            return lines.finish();
+        }
+        Suite::TfheGates(options) => {
+            let mut lines = lines::Lines::new(cli.json);
+            let all = tfhe::gates::run(options, &threads, &machine, &mut lines)?;
+            if cli.save {
+                lines::store(&cli.runs.join(format!("tfhe-gates{tag}-{}.json", machine.date)), &all)?;
             }
             return lines.finish();
         }

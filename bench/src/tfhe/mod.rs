@@ -1,6 +1,7 @@
 //! `tfhe`: gates, bootstraps and their parts, CMUX, encrypted integers and keys, every answer checked.
 
 pub mod failure;
+pub mod gates;
 mod integers;
 mod keys;
 mod line;

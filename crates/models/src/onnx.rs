@@ -266,7 +266,7 @@ fn read_tensor(bytes: &[u8]) -> Result<(String, Tensor), ModelError> {
 }
 
 fn external<T>() -> Result<T, ModelError> {
-    format("its constants are in other files; save it as one file")
+    format("its constants are in other files; save it as one file (in torch.onnx.export by external_data=False)")
 }
 
 fn read_raw(kind: i64, raw: &[u8]) -> Option<Vec<f64>> {
