@@ -37,8 +37,9 @@ pub fn stored(folder: Option<&Path>) -> CostModel {
             return None;
         }
         let text = std::fs::read_to_string(path).ok()?;
-        let mut all: BTreeMap<String, CostModel> = serde_json::from_str(&text).ok()?;
-        all.remove(&cache_key().ok()?).filter(CostModel::plausible)
+        // Those of other machines and versions may have another form.
+        let mut all: BTreeMap<String, Value> = serde_json::from_str(&text).ok()?;
+        serde_json::from_value(all.remove(&cache_key().ok()?)?).ok().filter(CostModel::plausible)
     };
     model().unwrap_or_default()
 }
@@ -81,5 +82,28 @@ pub fn name() -> String {
             )
         }
         None => format!("{} {}", consts::ARCH, consts::OS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Prices that another version wrote, of this machine and of others, are no reason to forget those of this one.
+    #[test]
+    fn prices_are_kept_beside_others_of_any_form() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        std::fs::write(&path, r#"{"another machine": {"version": 1}, "a third": 7}"#).unwrap();
+        assert_eq!(stored(Some(folder.path())), CostModel::default());
+        let mine = CostModel { mac_ns: 0.125, ..CostModel::default() };
+        assert_eq!(store(&mine, folder.path()).unwrap(), path);
+        assert_eq!(stored(Some(folder.path())), mine);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("a third") && text.contains("another machine"));
+        // An older form of this machine's own prices is not read.
+        let old = BTreeMap::from([(cache_key().unwrap(), serde_json::json!({"version": 1}))]);
+        std::fs::write(&path, serde_json::to_vec(&old).unwrap()).unwrap();
+        assert_eq!(stored(Some(folder.path())), CostModel::default());
     }
 }
