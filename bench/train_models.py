@@ -179,7 +179,7 @@ def main() -> None:
     train(net, *train_set, epochs, rate, most)
     print(f"{100 * right(net, *test_set):.1f} % of {len(test_set[0])} test images right")
     options.to.mkdir(parents=True, exist_ok=True)
-    # Newer versions put weights into a file of their own, unless they are told.
+    # Newer versions of PyTorch write weights into a second file by default.
     parameters = inspect.signature(torch.onnx.export).parameters
     whole = {"external_data": False} if "external_data" in parameters else {}
     torch.onnx.export(net.eval(), (test_set[0][:1],), str(options.to / f"{options.network}.onnx"), **whole)

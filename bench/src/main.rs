@@ -252,119 +252,75 @@ fn run(cli: &Cli) -> Outcome<()> {
         }
         Suite::Papers004(options) => return papers_004::run(options, budget, cli.json, &machine, &cli.runs),
         Suite::Tfhe(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = tfhe::run(options, budget, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("tfhe{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("tfhe{tag}"), &machine, |lines| tfhe::run(options, budget, &machine, lines));
         }
         Suite::TfheFailure(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = tfhe::failure::run(options, &threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("tfhe-failure{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("tfhe-failure{tag}"), &machine, |lines| {
+                tfhe::failure::run(options, &threads, &machine, lines)
+            });
         }
         Suite::TfheGates(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = tfhe::gates::run(options, &threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("tfhe-gates{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("tfhe-gates{tag}"), &machine, |lines| {
+                tfhe::gates::run(options, &threads, &machine, lines)
+            });
         }
         Suite::TfheNoise(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = tfhe::noise::run(options, &threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("tfhe-noise{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("tfhe-noise{tag}"), &machine, |lines| {
+                tfhe::noise::run(options, &threads, &machine, lines)
+            });
         }
         Suite::Bootstrap(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = bootstrap::run(options, budget, &threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("bootstrap{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("bootstrap{tag}"), &machine, |lines| {
+                bootstrap::run(options, budget, &threads, &machine, lines)
+            });
         }
         Suite::Discrete(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = discrete::run(options, budget, &threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("discrete{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("discrete{tag}"), &machine, |lines| {
+                discrete::run(options, budget, &threads, &machine, lines)
+            });
         }
         Suite::DiscreteWork(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = discrete::work::run(options, &threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("discrete-work{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("discrete-work{tag}"), &machine, |lines| {
+                discrete::work::run(options, &threads, &machine, lines)
+            });
         }
         Suite::Refresh(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = refresh::run(options, budget, &threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("refresh{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("refresh{tag}"), &machine, |lines| {
+                refresh::run(options, budget, &threads, &machine, lines)
+            });
         }
         Suite::Papers001Tfhe(options) => {
             return papers_001_tfhe::run(options, budget, cli.json, &machine, &cli.runs);
         }
         Suite::Genome(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = genome::run(options, budget, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("genome{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("genome{tag}"), &machine, |lines| {
+                genome::run(options, budget, &machine, lines)
+            });
         }
         Suite::Public(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = public::run(options, cli.threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("public{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("public{tag}"), &machine, |lines| {
+                public::run(options, cli.threads, &machine, lines)
+            });
         }
         Suite::Models(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = models::run(options, budget, &threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("models{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("models{tag}"), &machine, |lines| {
+                models::run(options, budget, &threads, &machine, lines)
+            });
         }
         Suite::Store(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = store::run(options, cli.threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("store{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("store{tag}"), &machine, |lines| {
+                store::run(options, cli.threads, &machine, lines)
+            });
         }
         Suite::Serve(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = serve::run(options, cli.threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("serve{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("serve{tag}"), &machine, |lines| {
+                serve::run(options, cli.threads, &machine, lines)
+            });
         }
         Suite::Parties(options) => {
-            let mut lines = lines::Lines::new(cli.json);
-            let all = parties::run(options, cli.threads, &machine, &mut lines)?;
-            if cli.save {
-                lines::store(&cli.runs.join(format!("parties{tag}-{}.json", machine.date)), &all)?;
-            }
-            return lines.finish();
+            return listed(cli, &format!("parties{tag}"), &machine, |lines| {
+                parties::run(options, cli.threads, &machine, lines)
+            });
         }
         Suite::Papers001Genome(options) => {
             return papers_001_genome::run(options, budget, cli.json, &machine, &cli.runs);
@@ -373,6 +329,21 @@ fn run(cli: &Cli) -> Outcome<()> {
         Suite::Parts(set) => parts::run(set, budget, &machine, &mut sink).map(|()| "parts"),
     }?;
     sink.finish(&format!("{name}{tag}"))
+}
+
+/// A suite with lines of its own: printed as they come, and stored with their day where that is asked for.
+fn listed<T: serde::Serialize>(
+    cli: &Cli,
+    name: &str,
+    machine: &Machine,
+    run: impl FnOnce(&mut lines::Lines) -> Outcome<Vec<T>>,
+) -> Outcome<()> {
+    let mut lines = lines::Lines::new(cli.json);
+    let all = run(&mut lines)?;
+    if cli.save {
+        lines::store(&cli.runs.join(format!("{name}-{}.json", machine.date)), &all)?;
+    }
+    lines.finish()
 }
 
 #[cfg(test)]

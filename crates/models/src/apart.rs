@@ -7,7 +7,7 @@ use crate::placement::Levels;
 use std::borrow::Cow;
 use sudare_he::ckks::spread::Spread;
 use sudare_he::ckks::{Ciphertext, Evaluator, Params, PlainMatrix, State};
-use sudare_ring::ops::{FEW_ROWS, PeriodicPoly};
+use sudare_ring::ops::{IntegerMatrix, PeriodicPoly};
 use sudare_ring::{interrupt, threads};
 use sudare_rlwe::simulated::{Ledger, Simulated};
 use sudare_rlwe::work::Work;
@@ -87,9 +87,9 @@ impl Program {
             let entries = layer.sources.iter().map(|(_, map)| map.entries()).sum::<usize>() as f64;
             all.relin = all.relin.max(one.relin);
             all.work += (one.work + Work::rescale(literal, levels.from)) * rows as f64;
-            // Sums of multiples take operands from where they are, a pass each.
-            let few = rows <= FEW_ROWS;
-            all.work += match few {
+            // Sums in place take operands from where they are, a pass each.
+            let in_place = layer.sources.iter().all(|(_, map)| IntegerMatrix::sums_in_place(rows, map.columns()));
+            all.work += match in_place {
                 true => Work::passes_at(literal, levels.from, 2.0 * entries).summed(),
                 false => Work::integer_products(literal, levels.from, entries),
             };
@@ -97,7 +97,7 @@ impl Program {
             let operands: usize = layer.sources.iter().map(|(_, map)| map.columns()).sum();
             let bytes = operands * (levels.from + 1) * 16 * params.degree();
             all.work += match bytes {
-                0..=CACHED if few => Work::default(),
+                0..=CACHED if in_place => Work::default(),
                 0..=CACHED => Work { sums: COPIED * (2 * operands * (levels.from + 1)) as f64, ..Work::default() },
                 _ => Work { operand_bytes: bytes as f64, ..Work::default() },
             };

@@ -72,7 +72,7 @@ pub fn passes(log_n: u32, bits: u32, now: &impl Fn() -> Duration) -> Result<[f64
     let pairs = PackedPairs::new(&limb, &[[others[0], others[1]]; TERMS]);
     let mut second = Buffer::zeroed(n);
     let sums = time(&mut |x, at| {
-        let digits = [0, 1, 2, 3].map(|j| others[(at + j) % LIMBS]);
+        let digits: [&[u64]; TERMS] = std::array::from_fn(|j| others[(at + j) % LIMBS]);
         limb.dot_pair_packed([x, &mut second], &digits, &pairs, None);
     });
     black_box((&data, &second));

@@ -23,12 +23,12 @@ pub struct Work {
     pub ntt: f64,
     /// Transforms of a limb with a larger prime.
     pub ntt_wide: f64,
-    /// Element-wise passes over a limb with a prime below 2^50: a product, a reduction, a term of
-    /// an inner product, a permutation.
+    /// Element-wise passes over a limb with a prime below 2^50: a product, a reduction, a permutation; a term of an inner
+    /// product where nobody said that it runs in a loop with others ([`Work::fused`]).
     pub pass: f64,
     /// The same with a larger prime.
     pub pass_wide: f64,
-    /// Passes inside of the loops of linear maps and key switches, which do several at a time: terms of inner products.
+    /// Terms of inner products: passes inside of the loops of linear maps and key switches, which write once for several.
     pub term: f64,
     /// The same with a larger prime.
     pub term_wide: f64,
@@ -98,7 +98,7 @@ impl Mul<f64> for Work {
 }
 
 impl Work {
-    /// The same where passes run in the loops of linear maps and key switches.
+    /// The same where all passes so far run in the loops of linear maps and key switches: as terms.
     #[must_use]
     pub fn fused(self) -> Self {
         let (term, term_wide) = (self.term + self.pass, self.term_wide + self.pass_wide);

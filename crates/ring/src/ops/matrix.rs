@@ -13,7 +13,7 @@ const TILE: usize = 256;
 /// operands are packed once for all rows of a group.
 const ROWS: usize = 16;
 /// So few rows take less time as sums of multiples, from where operands are, than to copy and to pack operands for them.
-pub const FEW_ROWS: usize = 2;
+const FEW_ROWS: usize = 2;
 
 /// A sparse matrix of integers, row by row.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +79,11 @@ impl IntegerMatrix {
         self.groups.iter().map(|g| g.values.len()).sum()
     }
 
+    /// Whether so many rows of so many columns are summed from where operands are, and these are not copied for a product of matrices.
+    pub fn sums_in_place(rows: usize, columns: usize) -> bool {
+        rows <= FEW_ROWS && (1..=MAX_TERMS).contains(&columns)
+    }
+
     /// Σ_j m_ij·v_j for each row i, over the primes of `basis`, which those of the polynomials begin with.
     ///
     /// # Panics
@@ -104,7 +109,7 @@ impl IntegerMatrix {
                     let (rows, terms) = (group.rows, group.columns.len());
                     let (to, after) = rest.split_at_mut(rows * tile);
                     let operands = group.columns.iter().map(|j| words(*j as usize));
-                    if rows <= FEW_ROWS && (1..=MAX_TERMS).contains(&terms) {
+                    if Self::sums_in_place(rows, terms) {
                         let operands: Vec<&[u64]> = operands.collect();
                         let sums = to.chunks_exact_mut(tile).zip(matrix.chunks_exact(terms));
                         sums.for_each(|(to, row)| limb.combine(to, &operands, row, modulus.bits()));

@@ -51,7 +51,7 @@ pub use convert::{Rescaling, lifted};
 pub use divide::Division;
 pub use gadget::{Digits, Ending, Pair, RnsGadget};
 pub use linear::{Root, Term, images_of_products};
-pub use matrix::{FEW_ROWS, IntegerMatrix};
+pub use matrix::IntegerMatrix;
 pub use mixed_radix::Composition;
 pub use narrow::NarrowPairs;
 pub use pairs::PolyPairs;
