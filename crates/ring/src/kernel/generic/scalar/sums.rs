@@ -74,18 +74,23 @@ fn sum<'a>(
     }
 }
 
-/// Both sums of two words, the `i`-th two of block `at`: on top of `start` for the first, `Σ_j a_j · b_j`.
+/// Both sums of a block's `i`-th two words: on top of `start` for the first, `Σ_j a_j · b_j`.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
 fn pair_sums(
     by: Reduction<'_>,
     start: [u64; TWO],
-    a: &[&[u64]],
+    a: &[[u64; BLOCK]],
     b: &[[[u64; BLOCK]; 2]],
-    (at, i): (usize, usize),
+    i: usize,
 ) -> [[u64; TWO]; 2] {
     let mut total = [start, [0; TWO]];
-    for (a, b) in a.chunks(by.lazy).zip(b.chunks(by.lazy)) {
+    let (mut a, mut b) = (a, b);
+    loop {
+        // Cut by hand: `chunks` divides.
+        let terms = a.len().min(by.lazy);
+        let (a_now, b_now);
+        ((a_now, a), (b_now, b)) = (a.split_at(terms), b.split_at(terms));
         // Loops, as above.
         let mut sums = [[0u128; TWO]; 2];
         for part in 0..2 {
@@ -93,8 +98,8 @@ fn pair_sums(
                 sums[part][l] = u128::from(total[part][l]);
             }
         }
-        for (x, pair) in a.iter().zip(b) {
-            let x = x[BLOCK * at + TWO * i..][..TWO].as_chunks::<TWO>().0[0];
+        for (x, pair) in a_now.iter().zip(b_now) {
+            let x = x.as_chunks::<TWO>().0[i];
             for (sums, y) in sums.iter_mut().zip(pair) {
                 let y = y.as_chunks::<TWO>().0[i];
                 for l in 0..TWO {
@@ -107,8 +112,10 @@ fn pair_sums(
                 total[part][l] = by.reduce(sums[part][l]);
             }
         }
+        if a.is_empty() {
+            return total;
+        }
     }
-    total
 }
 
 /// The [`SIDE`] words from `at` on.
@@ -144,7 +151,8 @@ impl ScalarLimb {
         let by = Reduction::new(&self.q, self.q.bits(), a.len());
         let unit = b.width().unit_words();
         let [out0, out1] = out;
-        // Whole words are read where they stand.
+        // Rows side by side: a term is one step further in both. Whole words of pairs are read where they stand.
+        let mut rows = vec![[0u64; BLOCK]; a.len()];
         let mut unpacked = vec![[[0u64; BLOCK]; 2]; if unit < BLOCK { a.len() } else { 0 }];
         let blocks = out0.as_chunks_mut::<BLOCK>().0.iter_mut().zip(out1.as_chunks_mut::<BLOCK>().0);
         for (at, (out0, out1)) in blocks.enumerate() {
@@ -154,12 +162,13 @@ impl ScalarLimb {
                 unpack(b.width(), &mut pair[0], first);
                 unpack(b.width(), &mut pair[1], second);
             }
+            rows.iter_mut().zip(a).for_each(|(row, a)| *row = a.as_chunks().0[at]);
             let pairs = if unit < BLOCK { &unpacked } else { units.as_chunks().0.as_chunks().0 };
             let first = start.map(|row| &row.as_chunks::<BLOCK>().0[at]);
             let outs = out0.as_chunks_mut::<TWO>().0.iter_mut().zip(out1.as_chunks_mut::<TWO>().0);
             for (i, (out0, out1)) in outs.enumerate() {
                 let start = first.map_or([0; TWO], |row| row.as_chunks().0[i]);
-                [*out0, *out1] = pair_sums(by, start, a, pairs, (at, i));
+                [*out0, *out1] = pair_sums(by, start, &rows, pairs, i);
             }
         }
     }
