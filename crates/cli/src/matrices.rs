@@ -19,7 +19,7 @@ pub struct Array<T> {
     pub data: Vec<T>,
 }
 
-/// Largest integer up to which all of them are doubles.
+/// The least double that integers beside it may have been rounded to.
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// What numbers of a file are taken for: doubles, or integers with all their digits.
@@ -52,7 +52,7 @@ impl Element for i128 {
     const WRONG: &'static str = "not an integer, or a rounded one over 2^53, and integers are needed here";
 
     fn of_real(x: f64) -> Option<Self> {
-        (x.fract() == 0.0 && x.abs() <= MAX_WHOLE).then_some(x as Self)
+        (x.fract() == 0.0 && x.abs() < MAX_WHOLE).then_some(x as Self)
     }
 
     fn of_whole(x: i128) -> Option<Self> {
@@ -60,7 +60,28 @@ impl Element for i128 {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        text.parse().ok().or_else(|| Self::of_real(text.parse().ok()?))
+        whole(text)
+    }
+}
+
+/// An integer written in decimals, perhaps with a point and a power of ten, with all its digits.
+fn whole(text: &str) -> Option<i128> {
+    let (digits, power) = match text.split_once(['e', 'E']) {
+        Some((digits, power)) => (digits, power.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (before, after) = digits.split_once('.').unwrap_or((digits, ""));
+    let after = after.trim_end_matches('0');
+    if !after.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let number: i128 = format!("{before}{after}").parse().ok()?;
+    let power = i64::from(power) - after.len() as i64;
+    let ten = |power: i64| 10i128.checked_pow(u32::try_from(power).ok()?);
+    match power {
+        _ if number == 0 => Some(0),
+        0.. => number.checked_mul(ten(power)?),
+        _ => ten(-power).filter(|ten| number % ten == 0).map(|ten| number / ten),
     }
 }
 
@@ -286,4 +307,42 @@ fn write_npy(out: &mut Output, numbers: &Numbers) -> Result<(), CliError> {
             npy::write(out, &shape, narrow.into_iter())
         }
     }?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Element, whole};
+
+    #[test]
+    fn integers_in_text_keep_all_their_digits() {
+        for (text, wanted) in [
+            ("0", 0),
+            ("-12", -12),
+            ("+7", 7),
+            ("3.000", 3),
+            ("-0.0", 0),
+            ("0.000000000000000000e+00", 0),
+            ("1.700000000000000000e+01", 17),
+            ("1.5E3", 1500),
+            ("170e-1", 17),
+            ("9007199254740993.0", (1 << 53) + 1),
+            ("9007199254740993", (1 << 53) + 1),
+            ("-170141183460469231731687303715884105728", i128::MIN),
+            ("0e99", 0),
+        ] {
+            assert_eq!(whole(text), Some(wanted), "{text}");
+        }
+        let refused =
+            ["4503599627370497.3", "0.99999999999999999", "1.5", "1e-1", "1e39", "1e999999999999", "1.-2", ".-5e2"];
+        for text in refused.into_iter().chain(["", ".", "e", "nan", "inf", "1 2", "0x1", "1_0", "1.2.0"]) {
+            assert_eq!(whole(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn doubles_that_may_be_rounded_are_no_integers() {
+        let edge = 9_007_199_254_740_992.0;
+        assert_eq!(i128::of_real(edge - 1.0), Some((1 << 53) - 1));
+        assert_eq!((i128::of_real(edge), i128::of_real(-edge), i128::of_real(0.5)), (None, None, None));
+    }
 }

@@ -183,9 +183,10 @@ pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
         let mut out = Output::create(&a.output, Access::Usual)?;
         let job = remote::result(args, &remote, &sudare_serve::Request::Infer { model, keys, inputs }, &mut out)?;
         let whole = out.finish()?;
-        remote::forget(&remote, job)?;
         say(args, format!("{}  {}  encrypted answers", a.output.display(), bytes(whole.size())))?;
-        return whole.put(args.existing());
+        whole.put(args.existing())?;
+        remote::forget(&remote, job);
+        return Ok(());
     }
     let model = Compiled::from_bytes(&files::read(&a.plan, MAX_MODEL)?);
     let model = model.in_file(&a.plan)?;

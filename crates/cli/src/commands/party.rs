@@ -154,20 +154,27 @@ fn keys(args: &Args, a: &Combine) -> Result<(), CliError> {
     let mut first = Output::create(&public_path, Access::Usual)?;
     public.write_to(&mut first).in_file(&public_path)?;
     let mut second = Output::create(&eval_path, Access::Usual)?;
-    match at {
+    let done = match &at {
         // The server adds what it has: no share of a party travels again.
         Some(at) => {
             let job = Job::Combine { room: at.name().to_owned() };
             let done = remote::result(args, at.remote(), &job, &mut second)?;
-            remote::forget(at.remote(), done)?;
+            Some((at, done))
         }
-        None => room.server_keys().in_file(name)?.write_to(&mut second).in_file(&eval_path)?,
-    }
+        None => {
+            room.server_keys().in_file(name)?.write_to(&mut second).in_file(&eval_path)?;
+            None
+        }
+    };
     let all = [first.finish()?, second.finish()?];
     let notes = ["encrypts", "for the server: computes, and reads nothing"];
     let line = |(whole, note): (&files::Whole, &str)| {
         format!("{:<28} {:>9}   {note}", whole.path().display().to_string(), bytes(whole.size()))
     };
     say(args, all.iter().zip(notes).map(line).collect::<Vec<_>>().join("\n"))?;
-    files::place(all.into(), args.existing())
+    files::place(all.into(), args.existing())?;
+    if let Some((at, done)) = done {
+        remote::forget(at.remote(), done);
+    }
+    Ok(())
 }

@@ -2,13 +2,14 @@
 
 use super::server::named;
 use super::{bytes, say};
-use crate::error::{CliError, InFile};
+use crate::error::{CliError, InFile, tell};
 use crate::files::{self, Access, Output};
 use crate::progress::Bar;
 use crate::{args, matrices};
 use std::io::{Cursor, Write};
 use std::path::Path;
 use sudare_plan::Plan;
+use sudare_ring::{ErrorKind, Kinded};
 use sudare_serve::{Digest, Operand, Remote, Request};
 use sudare_session::Encrypted;
 
@@ -75,9 +76,10 @@ fn compute(
     let job = result(args, remote, &request, &mut out)?;
     let whole = out.finish()?;
     let value = Encrypted::read_from(plan, files::open(whole.scratch())?)?;
-    forget(remote, job)?;
     say(args, format!("{}  {}  {value}", output.display(), bytes(whole.size())))?;
-    whole.put(args.existing())
+    whole.put(args.existing())?;
+    forget(remote, job);
+    Ok(())
 }
 
 /// Asks for a job, waits, and writes its result; gives the names of both.
@@ -95,8 +97,14 @@ pub fn result(
     Ok((job.id, result))
 }
 
-/// Keys and values stay for the next time; the result is here.
-pub fn forget(remote: &Remote, (job, result): (String, Digest)) -> Result<(), CliError> {
-    remote.delete_job(&job)?;
-    Ok(remote.delete_object(result)?)
+/// Keys and values stay for the next time. The result is here, so that what cannot be removed there is only told.
+pub fn forget(remote: &Remote, (job, result): (String, Digest)) {
+    for removed in [remote.delete_job(&job), remote.delete_object(result)] {
+        match removed {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                tell(format!("the server keeps what it computed: {error}"))
+            }
+            _ => {}
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::SystemTime;
 use sudare_ring::ErrorKind;
 use sudare_serve::{Token, Tokens};
+use sudare_store::LockedFile;
 
 pub fn run(a: &Arguments) -> Result<(), CliError> {
     match a {
@@ -28,12 +29,17 @@ pub fn text(path: &Path) -> Result<String, CliError> {
 fn add(a: &AddToken) -> Result<(), CliError> {
     let token = Token::new()?;
     let line = token.line(&a.tenant, a.name.as_deref(), a.expires)?;
-    let before = if a.tokens.exists() { text(&a.tokens)? } else { String::new() };
+    if !a.tokens.exists() {
+        // Somebody else may make it meanwhile, with a token of his.
+        let _ = Output::create(&a.tokens, Access::Owner)?.finish()?.put(Existing::Kept);
+    }
+    let held = LockedFile::wait(&a.tokens).in_file(&a.tokens)?;
+    let before = text(&a.tokens)?;
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
     let after = format!("{before}{gap}{line}\n");
     // Nobody could tell two tokens of one name apart.
     Tokens::read(&after).in_file(&a.tokens)?;
-    let mut out = Output::create(&a.tokens, Access::Owner)?;
+    let mut out = Output::create(held.path(), Access::Owner)?;
     out.write_all(after.as_bytes()).in_file(&a.tokens)?;
     let whole = out.finish()?;
     // Told before the line takes effect: a token that nobody got is in no file.
@@ -60,12 +66,13 @@ fn list(a: &ListTokens) -> Result<(), CliError> {
 }
 
 fn remove(a: &RemoveToken) -> Result<(), CliError> {
+    let held = LockedFile::wait(&a.tokens).in_file(&a.tokens)?;
     let Some(after) = Tokens::without(&text(&a.tokens)?, &a.tenant, &a.name).in_file(&a.tokens)? else {
         let words =
             format!("{} has no token of the name {}; `sudare token list` shows those that there are", a.tenant, a.name);
         return Err(CliError::new(ErrorKind::Input, words).in_file(&a.tokens));
     };
-    let mut out = Output::create(&a.tokens, Access::Owner)?;
+    let mut out = Output::create(held.path(), Access::Owner)?;
     out.write_all(after.as_bytes()).in_file(&a.tokens)?;
     out.finish()?.put(Existing::Replaced)?;
     tell("a server that runs takes the token until it gets a SIGHUP");

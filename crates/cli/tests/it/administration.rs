@@ -78,6 +78,25 @@ impl Kept {
 }
 
 #[test]
+fn no_token_is_lost_where_several_are_added_at_once() {
+    let place = Place::new();
+    let name = |n: usize| format!("n{n}");
+    let added = |from: usize, file: &str| {
+        let start = |n: usize| place.command(&["token", "add", "clinic", "--name", &name(n), "--tokens", file]).spawn();
+        let all: Vec<_> = (from..from + 8).map(|n| start(n).unwrap()).collect();
+        assert!(all.into_iter().all(|mut child| child.wait().unwrap().success()));
+    };
+    added(0, "tokens");
+    // A link stays one.
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("tokens", place.path("link")).unwrap();
+    added(8, if cfg!(unix) { "link" } else { "tokens" });
+    let listed = place.ok("token list --tokens tokens");
+    assert!((0..16).all(|n| listed.contains(&format!("{} ", name(n)))), "{listed}");
+    assert!(!cfg!(unix) || place.path("link").is_symlink());
+}
+
+#[test]
 fn a_reload_drops_nothing_but_what_was_removed() {
     let place = Place::new();
     let token = |words: &str| place.ok(&format!("token add {words} --tokens tokens")).trim().to_owned();
