@@ -203,6 +203,13 @@ def test_frames() -> None:
 def test_polars_frames() -> None:
     pl = pytest.importorskip("polars")
     ctx = sd.context(depth=1, tile=4, security="insecure", threads=1)
+def test_a_frame_under_a_name_that_is_none() -> None:
+    pd = pytest.importorskip("pandas")
+    plan = sd.plan(lambda A: A * 2, A=sd.spec((2, 1)), error=1e-3, security="insecure")
+    with pytest.raises(sd.PlanError, match="no input nosuch"):
+        plan.client(threads=1).encrypt(pd.DataFrame({"x": [0.5, 1]}), "nosuch")
+
+
     frame = pl.DataFrame({"on": [True, False], "n": [1, 2], "x": [0.5, -1.0]})
     assert np.abs(ctx.decrypt(ctx.encrypt(frame)) - np.array([[1, 1, 0.5], [0, 2, -1]])).max() < 1e-6
     with pytest.raises(sd.InputError, match="row 1 of column 'n' has no value"):
