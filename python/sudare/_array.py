@@ -111,10 +111,9 @@ class Operators(NDArrayOperatorsMixin):
         handler = known.get(ufunc.__name__) if method in ("__call__", "outer") else None
         if handler is None:
             raise unsupported(ufunc.__name__, inputs, method)
-        if ufunc is not np.vecdot:
-            _refuse(ufunc.__name__, kwargs)
-            kwargs = {}
-        return shared.outer(handler, *inputs) if method == "outer" else handler(*inputs, **kwargs)
+        axis = {"axis": kwargs.pop("axis")} if ufunc.__name__ == "vecdot" and "axis" in kwargs else {}
+        _refuse(ufunc.__name__, kwargs)
+        return shared.outer(handler, *inputs) if method == "outer" else handler(*inputs, **axis)
 
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

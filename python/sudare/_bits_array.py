@@ -277,7 +277,7 @@ class EncryptedBits(shared.Indexed, Travels):
             raise ZeroDivisionError(
                 "encrypted integers are not divided by a public zero; take another divisor"
             )
-        x = self.astype(_integer(_check_dtype(np.result_type(np.zeros((), self.dtype), divisor))))
+        x = self.astype(_integer(_check_dtype(np.result_type(self.dtype, divisor.dtype))))
         x = x._to(_broadcast(x.shape, divisor.shape))
         by = np.broadcast_to(divisor, x.shape).astype(x.dtype)
         return x._call("dividing", "divide", x, words(by))  # type: ignore[no-any-return]

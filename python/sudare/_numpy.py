@@ -57,7 +57,8 @@ def _usual(function: Callable[..., Any], name: str, value: Any) -> bool:
     try:
         default = inspect.signature(function).parameters[name].default
     except (KeyError, ValueError):
-        return value is None
+        # Before 2.4 NumPy's functions in C have no signature; of their axes, none means all.
+        return value is None and name != "axis"
     return value is default or (isinstance(value, (bool, str)) and value == default)
 
 
@@ -561,7 +562,7 @@ FUNCTIONS: Handlers = {
     "cumsum": lambda a, axis=None, dtype=None: a.cumsum(axis, dtype=dtype),
     "cumulative_sum": _cumulative_sum,
     "average": _average,
-    "matmul": np.matmul,
+    "matmul": lambda x1, x2: np.matmul(x1, x2),
     "inner": _inner,
     "outer": lambda a, b: flattened(a)[:, None] * flattened(b)[None, :],
     "vdot": lambda a, b: np.dot(flattened(a), flattened(b)),
