@@ -100,11 +100,10 @@ class Operators(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Operators of NumPy in which one operand is encrypted."""
         if method in ("reduce", "accumulate") and ufunc is np.add:
-            given = {"axis": 0} | {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
-            _refuse(
-                f"add.{method}", {k: v for k, v in given.items() if k not in ("axis", "keepdims", "dtype")}
+            ours = cast("ArrayOperators", self)
+            return shared.along_first(
+                f"add.{method}", ours.sum if method == "reduce" else ours.cumsum, kwargs
             )
-            return inputs[0].sum(**given) if method == "reduce" else inputs[0].cumsum(**given)
         if ufunc in (np.equal, np.not_equal):
             Opaque._refuse(cast("Opaque", self), "cannot be compared")
         known = UFUNCS if self._computes is None else self._computes

@@ -538,15 +538,10 @@ class EncryptedBits(shared.Indexed, Travels):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Functions of NumPy of which one operand is encrypted."""
-        if method == "reduce" and ufunc.__name__ in REDUCTIONS:
-            allowed = {
-                k: v for k, v in kwargs.items() if k in ("axis", "keepdims", "dtype") and v is not None
-            }
-            return getattr(inputs[0], REDUCTIONS[ufunc.__name__])(**{"axis": 0, **allowed})
         name = ufunc.__name__
-        if method == "accumulate" and name in SCANS:
-            given = {k: v for k, v in kwargs.items() if k in ("axis", "dtype") and v is not None}
-            return getattr(inputs[0], SCANS[name])(**{"axis": 0, **given})
+        known = {"reduce": REDUCTIONS, "accumulate": SCANS}.get(method, {})
+        if name in known:
+            return shared.along_first(f"{name}.{method}", getattr(self, known[name]), kwargs)
         if method == "outer" and not kwargs:
             return shared.outer(ufunc, *inputs)
         if name in shared.UFUNCS and method == "__call__" and set(kwargs) <= {"axis"}:
@@ -619,6 +614,7 @@ def where(condition: Any, x: Any, y: Any) -> EncryptedBits:
     """
     ours = _first([condition, x, y])
     if not isinstance(x, EncryptedBits) and not isinstance(y, EncryptedBits):
+        x, y = (v if isinstance(v, (int, float)) else array(v) for v in (x, y))
         values = np.result_type(x, y)
         x, y = np.asarray(x, values), np.asarray(y, values)
         a, b = _same((ours._lift(x), ours._lift(y)))

@@ -40,12 +40,25 @@ def called(
     if handler is None:
         raise refusal(name, args)
     given = {k: v for k, v in kwargs.items() if not _usual(function, k, v)}
+    return _taken(name, handler, args, given)
+
+
+def along_first(name: str, method: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    """A ufunc's `reduce` or `accumulate` by an array's method: along axis 0 unless another is said."""
+    given = {k: v for k, v in kwargs.items() if k == "axis" or not (v is None or v is NOT_GIVEN)}
+    return _taken(name, method, (), {"axis": 0} | given)
+
+
+def _taken(name: str, handler: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    """What a handler gives, which has to take all of the arguments."""
+    signature = inspect.signature(handler)
     try:
-        inspect.signature(handler).bind(*args, **given)
+        signature.bind(*args, **given)
     except TypeError:
+        more = [f"{k}=" for k in given if k not in signature.parameters]
         raise UnsupportedError(
-            f"numpy.{name} of what is encrypted takes {inspect.signature(handler)}; "
-            f"leave {', '.join(f'{k}=' for k in given) or 'the rest'} out, and do it after decryption"
+            f"numpy.{name} of what is encrypted takes {signature}; "
+            f"leave {', '.join(more) or 'the rest'} out, and do it after decryption"
         ) from None
     return handler(*args, **given)
 
