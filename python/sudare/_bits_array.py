@@ -320,7 +320,7 @@ class EncryptedBits(shared.Indexed, Travels):
         """The matrix product; with a number, the multiple."""
         number = isinstance(other, (int, np.integer)) or getattr(other, "ndim", 1) == 0 or not self.shape
         scaled = other if isinstance(other, EncryptedBits) else array(other)
-        found: EncryptedBits = self * scaled if number else self @ other
+        found: EncryptedBits = self * scaled if number else shared.dot(self, scaled)
         return found
 
     def rotate_left(self, by: Any) -> EncryptedBits:
@@ -830,7 +830,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     ),
     "clip": _clipped,
     "sort": lambda a, axis=-1: _ordered(a, axis),
-    "dot": lambda a, b: a.dot(b) if isinstance(a, EncryptedBits) else b.dot(a) if not np.shape(a) else a @ b,
+    "dot": lambda a, b: (
+        a.dot(b) if isinstance(a, EncryptedBits) else b.dot(a) if not np.shape(a) else shared.dot(a, b)
+    ),
     "polyval": lambda p, x: functools.reduce(lambda y, c: y * x + c, list(array(p))),
     "isin": shared.isin,
     "round": _round,

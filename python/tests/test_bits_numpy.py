@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
-from conftest import same
+from conftest import NEWER, same
 from numpy.typing import NDArray
 
 
@@ -142,6 +142,25 @@ def test_reductions_by_ufuncs(ctx: sd.BitsContext) -> None:
     for word, reduction in refused:
         with pytest.raises(sd.UnsupportedError, match=f"leave {word}="):
             reduction()
+
+
+@NEWER
+def test_stacks_of_matrices(ctx: sd.BitsContext) -> None:
+    a, b = np.arange(8, dtype=np.uint8).reshape(2, 2, 2), array("uint8", [1, 2], [3, 5])
+    x = ctx.encrypt(a)
+    for function in (
+        np.trace,
+        np.linalg.trace,
+        np.diagonal,
+        np.linalg.diagonal,
+        lambda x: np.inner(b, x),
+        lambda x: np.dot(b, x),
+        lambda x: x[0].dot(x),
+        lambda x: np.matvec(x, b),
+        lambda x: np.matvec(b, x),
+        lambda x: np.vecmat(b, x),
+    ):
+        same(ctx, function(x), function(a))
 
 
 def test_choices_between_lists(ctx: sd.BitsContext) -> None:
