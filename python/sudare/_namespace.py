@@ -64,8 +64,8 @@ class Namespace(SimpleNamespace):
                 if function is not None and function.__name__ in known:
                     setattr(place, name, function)
                 else:
-                    told = old if function is None else str(refusal(function.__name__))
-                    self.left_out[name if place is self else f"linalg.{name}"] = told
+                    reason = old if function is None else str(refusal(function.__name__))
+                    self.left_out[name if place is self else f"linalg.{name}"] = reason
         self.left_out |= {f"fft.{name}": str(refusal(f"fft.{name}")) for name in FFT.split()}
         self.left_out.pop("asarray", None)
 
