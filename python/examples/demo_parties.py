@@ -100,8 +100,7 @@ def hospital(name: str, url: str, home: Path) -> None:
     bounds, x, benign = rows[0, :-1], rows[1:, :-1], rows[1:, -1]
     room = meeting(url, (home / "token").read_text())
     party = sd.Party(room, name, home / "party")
-    while party.round():
-        time.sleep(0.05)
+    party.round(wait=600)
     encrypt = party.public().encrypt
     # One of them asks the server to compute; it could be anybody.
     computes = sd.combine(room) if name == NAMES[0] else None

@@ -35,6 +35,7 @@ Operation: TypeAlias = dict[str, Any]
 Self = TypeVar("Self", bound="ArrayOperators")
 
 ROW, COLUMN, MATRIX, NUMBER = (0,), (1,), (), (0, 1)
+WHOLE_BATCH = "the batch axis stays whole; begin an index with : and pick after decryption"
 # The largest double: no number is larger.
 LARGEST = float(np.finfo(np.float64).max)
 # Operations by the names of NumPy's functions.
@@ -100,21 +101,19 @@ class Operators(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Operators of NumPy in which one operand is encrypted."""
         if method in ("reduce", "accumulate") and ufunc is np.add:
-            given = {"axis": 0} | {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
-            _refuse(
-                f"add.{method}", {k: v for k, v in given.items() if k not in ("axis", "keepdims", "dtype")}
+            ours = cast("ArrayOperators", self)
+            return shared.along_first(
+                f"add.{method}", ours.sum if method == "reduce" else ours.cumsum, kwargs
             )
-            return inputs[0].sum(**given) if method == "reduce" else inputs[0].cumsum(**given)
         if ufunc in (np.equal, np.not_equal):
             Opaque._refuse(cast("Opaque", self), "cannot be compared")
         known = UFUNCS if self._computes is None else self._computes
         handler = known.get(ufunc.__name__) if method in ("__call__", "outer") else None
         if handler is None:
             raise unsupported(ufunc.__name__, inputs, method)
-        if ufunc is not np.vecdot:
-            _refuse(ufunc.__name__, kwargs)
-            kwargs = {}
-        return shared.outer(handler, *inputs) if method == "outer" else handler(*inputs, **kwargs)
+        axis = {"axis": kwargs.pop("axis")} if ufunc.__name__ == "vecdot" and "axis" in kwargs else {}
+        _refuse(ufunc.__name__, kwargs)
+        return shared.outer(handler, *inputs) if method == "outer" else handler(*inputs, **axis)
 
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -186,7 +185,7 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         values for elements that are no block.
         """
         changed = _assigned(self, key, value)
-        self._core = changed._core
+        self._core, self._dropped = changed._core, changed._dropped
 
     def __iter__(self: Self) -> Iterator[Self]:
         return (self[at] for at in range(len(self)))
@@ -210,7 +209,7 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
         Raises `ShapeError` for shapes that do not go together, `UnsupportedError` for complex
         numbers, `InputError` for infinite ones.
         """
-        return self._product(other) if scalar(other) is None else self * other
+        return cast("Self", _dot(self, other))
 
     def transpose(self: Self, *axes: Any) -> Self:
         """The transpose; a vector stays as it is, as in NumPy.
@@ -311,7 +310,9 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
     def trace(self: Self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Self:
         """The sum of a diagonal, the main one or another above (`offset` > 0) or below it.
 
-        Raises `ShapeError` for a vector.
+        Of a batch those of its members, `axis1=-2, axis2=-1`.
+
+        Raises `ShapeError` for a vector, or a batch's axis.
         """
         if len(self._members) != 2:
             raise ShapeError(f"a trace is that of one matrix, not of the shape {self.shape}")
@@ -332,11 +333,13 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
     def cumsum(self: Self, axis: int | None = None, *, dtype: DTypeLike | None = None) -> Self:
         """The sums of the first elements: a product with a plain triangle.
 
-        Raises `ShapeError` for an axis that there is not, `UnsupportedError` for another type than doubles.
+        Raises `ShapeError` for an axis that there is not, or a batch's, `UnsupportedError` for another type
+        than doubles.
         """
         self._check_dtype(dtype)
         x: Self = self.ravel() if axis is None or not self.ndim else self
         at = shared.axis_of(x, 0 if axis is None else axis)
+        x._core_axes(at)
         lower = np.tril(np.ones((x.shape[at], x.shape[at])))
         return cast("Self", x @ lower.T if at == x.ndim - 1 else lower @ x)
 
@@ -350,6 +353,8 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
 
     def _lines(self: Self, at: int, order: NDArray[Any]) -> Any:
         """Lines along an axis in another order: few slices, or else a product with a plain matrix."""
+        if self._batch and at == 0:
+            raise ShapeError(WHOLE_BATCH)
         before = (slice(None),) * at
         if not len(order):
             return self[(*before, slice(0, 0))]
@@ -475,9 +480,9 @@ class ArrayOperators(Operators, shared.Methods, Opaque, ABC):
                 return cast("Self", _of_empty(getattr(np, operation), self, other, reflected))
             values = plain(other)
             # What all members of a batch share is one matrix.
-            each = self._batch if self._batch and values.ndim == 3 else ()
+            each = self._batch if values.ndim == self.ndim else ()
             shape = broadcast_shape(operation, self.shape, values.shape)[len(self._batch) :]
-            if len(shape) > 2:
+            if len(shape) > 2 or (self._batch and values.ndim > self.ndim):
                 raise ShapeError(
                     f"{operation}: a matrix has two axes, and the shape {values.shape} would give it more"
                 )
@@ -557,7 +562,7 @@ def _raise(x: Any, exponent: Any) -> Any:
 
 def _dot(a: Any, b: Any) -> Any:
     number = scalar(a) is not None or scalar(b) is not None
-    return UFUNCS["multiply" if number else "matmul"](a, b)
+    return UFUNCS["multiply"](a, b) if number else shared.dot(a, b)
 
 
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
@@ -700,7 +705,7 @@ def _indexed(x: Any, key: tuple[Any, ...]) -> Any:
     """What an index of slices, numbers and new axes picks."""
     if x._batch:
         if not key or not (key[0] is Ellipsis or (isinstance(key[0], slice) and key[0] == slice(None))):
-            raise ShapeError("the batch axis stays whole; begin the index with : and pick after decryption")
+            raise ShapeError(WHOLE_BATCH)
         key = key[1:] if key[0] is not Ellipsis else key
     used = sum(entry is not None and entry is not Ellipsis for entry in key)
     if not all(_plain_index(k) for k in key) or sum(k is Ellipsis for k in key) > 1:
@@ -842,7 +847,7 @@ def _assigned(x: Self, key: Any, value: Any) -> Self:
         new = np.zeros(x.shape)
         new[key] = value if scalar(value) is not None else plain(value)
         return cast("Self", x * kept + new)
-    sides = [np.unique(axis) for axis in np.unravel_index(chosen.ravel(), x.shape)]
+    sides = [np.unique(axis) for axis in np.unravel_index(chosen.ravel(), x.shape)] if x.ndim else []
     block = places[tuple(slice(side[0], side[-1] + 1) for side in sides)] if sides else places
     if not np.array_equal(block.ravel(), chosen.ravel()):
         raise UnsupportedError(
@@ -860,8 +865,9 @@ def _assigned(x: Self, key: Any, value: Any) -> Self:
 def _along_diagonal(x: ArrayOperators, offset: int, axis1: int, axis2: int) -> NDArray[np.bool_]:
     """Where a diagonal of a matrix is."""
     found, (rows, cols) = len(x._batch), x._members
-    if {shared.axis_of(x, axis1) - found, shared.axis_of(x, axis2) - found} != {0, 1} and not found:
-        raise ShapeError(f"a diagonal is in the plane of two axes, not of {axis1} and {axis2}")
+    if {shared.axis_of(x, axis1) - found, shared.axis_of(x, axis2) - found} != {0, 1}:
+        own = "; those of a batch's members are axis1=-2, axis2=-1" if found else ""
+        raise ShapeError(f"a diagonal is in the plane of rows and columns, not of {axis1} and {axis2}{own}")
     at = offset if axis1 % x.ndim < axis2 % x.ndim else -offset
     if not -rows < at < cols:
         raise ShapeError(f"a matrix of shape {x._members} has no diagonal {offset}")

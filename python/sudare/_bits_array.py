@@ -277,7 +277,7 @@ class EncryptedBits(shared.Indexed, Travels):
             raise ZeroDivisionError(
                 "encrypted integers are not divided by a public zero; take another divisor"
             )
-        x = self.astype(_integer(_check_dtype(np.result_type(np.zeros((), self.dtype), divisor))))
+        x = self.astype(_integer(_check_dtype(np.result_type(self.dtype, divisor.dtype))))
         x = x._to(_broadcast(x.shape, divisor.shape))
         by = np.broadcast_to(divisor, x.shape).astype(x.dtype)
         return x._call("dividing", "divide", x, words(by))  # type: ignore[no-any-return]
@@ -320,7 +320,7 @@ class EncryptedBits(shared.Indexed, Travels):
         """The matrix product; with a number, the multiple."""
         number = isinstance(other, (int, np.integer)) or getattr(other, "ndim", 1) == 0 or not self.shape
         scaled = other if isinstance(other, EncryptedBits) else array(other)
-        found: EncryptedBits = self * scaled if number else self @ other
+        found: EncryptedBits = self * scaled if number else shared.dot(self, scaled)
         return found
 
     def rotate_left(self, by: Any) -> EncryptedBits:
@@ -538,15 +538,10 @@ class EncryptedBits(shared.Indexed, Travels):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Functions of NumPy of which one operand is encrypted."""
-        if method == "reduce" and ufunc.__name__ in REDUCTIONS:
-            allowed = {
-                k: v for k, v in kwargs.items() if k in ("axis", "keepdims", "dtype") and v is not None
-            }
-            return getattr(inputs[0], REDUCTIONS[ufunc.__name__])(**{"axis": 0, **allowed})
         name = ufunc.__name__
-        if method == "accumulate" and name in SCANS:
-            given = {k: v for k, v in kwargs.items() if k in ("axis", "dtype") and v is not None}
-            return getattr(inputs[0], SCANS[name])(**{"axis": 0, **given})
+        known = {"reduce": REDUCTIONS, "accumulate": SCANS}.get(method, {})
+        if name in known:
+            return shared.along_first(f"{name}.{method}", getattr(self, known[name]), kwargs)
         if method == "outer" and not kwargs:
             return shared.outer(ufunc, *inputs)
         if name in shared.UFUNCS and method == "__call__" and set(kwargs) <= {"axis"}:
@@ -619,6 +614,7 @@ def where(condition: Any, x: Any, y: Any) -> EncryptedBits:
     """
     ours = _first([condition, x, y])
     if not isinstance(x, EncryptedBits) and not isinstance(y, EncryptedBits):
+        x, y = (v if isinstance(v, (int, float)) else array(v) for v in (x, y))
         values = np.result_type(x, y)
         x, y = np.asarray(x, values), np.asarray(y, values)
         a, b = _same((ours._lift(x), ours._lift(y)))
@@ -834,7 +830,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     ),
     "clip": _clipped,
     "sort": lambda a, axis=-1: _ordered(a, axis),
-    "dot": lambda a, b: a.dot(b) if isinstance(a, EncryptedBits) else b.dot(a) if not np.shape(a) else a @ b,
+    "dot": lambda a, b: (
+        a.dot(b) if isinstance(a, EncryptedBits) else b.dot(a) if not np.shape(a) else shared.dot(a, b)
+    ),
     "polyval": lambda p, x: functools.reduce(lambda y, c: y * x + c, list(array(p))),
     "isin": shared.isin,
     "round": _round,

@@ -34,19 +34,32 @@ class Read(NamedTuple):
     classes: NDArray[Any] | None
 
 
-def _steps(model: Any) -> list[Any]:
-    return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+def steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline that do something; an estimator is one."""
+    if not hasattr(model, "steps"):
+        return [model]
+    return [step for _, step in model.steps if step is not None and step != "passthrough"]
 
 
 def require_steps(model: Any) -> None:
     """Refuses steps that make numbers of text and categories, which no server can read."""
-    found = [type(step).__name__ for step in _steps(model)]
+    found = [type(step).__name__ for step in steps_of(model)]
     found = [name for name in found if name == "ColumnTransformer" or name.endswith("Encoder")]
     if found:
         raise UnsupportedError(
             f"{' and '.join(found)}: categories are not encrypted; fit the other steps on "
             "pandas.get_dummies(frame), and compile those"
         )
+
+
+def answers(model: Any, by: str, rows: NDArray[np.float64]) -> NDArray[Any]:
+    """What an estimator's method gives for rows. Raises `InputError` for rows that it does not take."""
+    with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
+        warnings.simplefilter("ignore")  # of names that rows do not have
+        try:
+            return np.asarray(getattr(model, by)(rows))
+        except (AttributeError, ValueError) as error:
+            raise InputError(f"{type(model).__name__} does not take these examples: {error}") from None
 
 
 def require_same_answers(
@@ -58,10 +71,8 @@ def require_same_answers(
     """
     first = "predict" if label == "numbers" else "decision_function"
     by = next(by for by in (first, "predict", "transform") if hasattr(model, by))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that rows do not have
-        wanted = np.asarray(getattr(model, by)(rows))
-        labels = model.predict(rows) if hasattr(model, "predict") else ()
+    wanted = answers(model, by, rows)
+    labels = answers(model, "predict", rows) if hasattr(model, "predict") else ()
     largest = max(float(np.abs(scores).max()), 1e-300)
     if label == "numbers" and classes is not None:
         # Votes of pairs, but for those that rounding may turn.
@@ -87,12 +98,10 @@ def require_same_answers(
 
 def of_estimator(model: Any) -> Read:
     """A fitted estimator of scikit-learn, or a pipeline of such, by its attributes."""
-    steps = _steps(model)
+    steps = steps_of(model)
     layers: list[Dense] = []
     read = Read([], "", None)
     for number, step in enumerate(steps):
-        if step is None or step == "passthrough":
-            continue
         read = _of_step(step, last=number == len(steps) - 1)
         layers += read.layers
     return Read(layers, read.label, read.classes)
@@ -100,8 +109,7 @@ def of_estimator(model: Any) -> Read:
 
 def preparations(steps: list[Any]) -> list[Dense]:
     """Linear steps before the last one of a pipeline."""
-    given = [step for step in steps if step is not None and step != "passthrough"]
-    return [layer for step in given for layer in _of_step(step, last=False).layers]
+    return [layer for step in steps for layer in _of_step(step, last=False).layers]
 
 
 def _of_step(step: Any, *, last: bool) -> Read:
@@ -130,15 +138,10 @@ def _of_step(step: Any, *, last: bool) -> Read:
         return Read([dense], "sign" if weights.shape[1] == 1 else "argmax", np.asarray(classes))
     if not any(key.endswith("_") and not key.startswith("_") for key in vars(step)):
         raise InputError(f"{name} is not fitted; fit it first")
-    if hasattr(step, "tree_") or any(hasattr(tree, "tree_") for tree in getattr(step, "estimators_", ())):
-        raise UnsupportedError(
-            f"{name} is not compiled after other steps; transform with those before encryption, and compile "
-            "it alone"
-        )
     raise UnsupportedError(
         f"{name} is not compiled; linear models, SVC, NuSVC, SVR, NuSVR, MLPClassifier, MLPRegressor, "
-        "StandardScaler, MinMaxScaler and PCA are, trees, forests and gradient boosting without other steps, "
-        "and ONNX files of networks"
+        "StandardScaler, MinMaxScaler and PCA are, trees, forests and gradient boosting, and ONNX files of "
+        "networks"
     )
 
 

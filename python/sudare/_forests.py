@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._errors import FormatError, InputError, UnsupportedError
+from ._estimators import answers, steps_of
+from ._scalers import raw_thresholds, scaled
 
 #: A tree: of each node feature, threshold, left and right, and values; no children at a leaf.
 Tree = tuple[
@@ -36,13 +38,32 @@ class Forest(NamedTuple):
 def read(model: Any, rows: NDArray[np.float64]) -> Forest | None:
     """The trees of a fitted estimator; none of an estimator without trees.
 
-    `rows` are examples, by which the constant that boosted trees begin with is found.
+    `rows` are examples, by which the constant that boosted trees begin with is found. Scalers before the
+    trees move their thresholds, and every decision stays.
     """
-    if hasattr(model, "steps"):
-        steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
-        if len(steps) != 1:
-            return None
-        model = steps[0]
+    *scalers, model = steps_of(model) or [None]
+    forest = _of_estimator(model, lambda: scaled(scalers, rows))
+    return _before(scalers, forest, rows.shape[1]) if forest is not None and scalers else forest
+
+
+def _before(scalers: list[Any], forest: Forest, inputs: int) -> Forest:
+    """The forest of raw rows that decides as a forest of scaled ones."""
+    # Leaves have no feature.
+    features, thresholds = (np.concatenate([tree[part] for tree in forest.trees]) for part in (0, 1))
+    features = np.maximum(features, 0).astype(np.int64)
+    raw, changes = raw_thresholds(scalers, features, thresholds, forest.single, inputs)
+    ends = np.cumsum([len(tree[0]) for tree in forest.trees])[:-1]
+    trees = [
+        _decided(feature, moved, np.where(other, right, left), np.where(other, left, right), values)
+        for (feature, _, left, right, values), moved, other in zip(
+            forest.trees, np.split(raw, ends), np.split(changes, ends), strict=True
+        )
+    ]
+    return forest._replace(trees=trees, single=False)
+
+
+def _of_estimator(model: Any, rows: Callable[[], NDArray[np.float64]]) -> Forest | None:
+    """The trees of an estimator; none of one without. `rows` gives the examples that it takes."""
     name, classes = type(model).__name__, getattr(model, "classes_", None)
     document = _document(model)
     if document is not None:
@@ -56,10 +77,12 @@ def read(model: Any, rows: NDArray[np.float64]) -> Forest | None:
         if not members.size or not all(hasattr(tree, "tree_") for tree in members.ravel()):
             return None
         if members.ndim == _BINARY:
-            return _boosted(model, members, classes, rows)
+            return _boosted(model, members, classes, rows())
         if not name.startswith(("RandomForest", "ExtraTrees")):
             raise UnsupportedError(f"{name} is not compiled; of forests, RandomForest… and ExtraTrees… are")
         trees = [tree.tree_ for tree in members]
+    elif name.startswith("HistGradientBoosting") and hasattr(model, "n_features_in_"):
+        return _of_histograms(model, name, classes)
     else:
         return None
     if classes is not None and getattr(model, "n_outputs_", 1) > 1:
@@ -85,7 +108,28 @@ def _tree(tree: Any, *, shares: bool, factor: float) -> Tree:
     lengths = {len(part) for part in (left, right, feature, threshold, values)}
     if len(lengths) != 1:
         raise InputError("a tree has arrays of different lengths; fit the model again")
-    return feature, threshold, left, right, np.ascontiguousarray(values * factor)
+    return _decided(feature, threshold, left, right, np.ascontiguousarray(values * factor))
+
+
+def _decided(
+    feature: NDArray[np.int64],
+    threshold: NDArray[np.float64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    values: NDArray[np.float64],
+) -> Tree:
+    """A tree with finite thresholds. An infinite one takes all rows, which are finite, to one side."""
+    never = threshold == -np.inf
+    left, right = np.where(never, right, left), np.where(never, left, right)
+    largest = np.finfo(np.float64).max
+    return feature, np.where(np.isinf(threshold), largest, threshold), left, right, values
+
+
+def _placed(values: NDArray[np.float64], output: int, outputs: int) -> NDArray[np.float64]:
+    """Values of nodes that add to one of some outputs."""
+    placed = np.zeros((len(values), outputs))
+    placed[:, output] = values
+    return placed
 
 
 def _boosted(model: Any, members: Any, classes: Any, rows: NDArray[np.float64]) -> Forest:
@@ -99,19 +143,58 @@ def _boosted(model: Any, members: Any, classes: Any, rows: NDArray[np.float64]) 
     for stage in members:
         for output, member in enumerate(stage):
             *shape, values = _tree(member.tree_, shares=False, factor=float(model.learning_rate))
-            placed = np.zeros((len(values), outputs))
-            placed[:, output] = values[:, 0]
-            trees.append((*shape, placed))  # type: ignore[arg-type]
+            trees.append((*shape, _placed(values[:, 0], output, outputs)))  # type: ignore[arg-type]
     # What they begin with has changed its form from release to release; their own scores tell.
-    scores = np.asarray(model.decision_function(rows) if classes is not None else model.predict(rows))
+    scores = answers(model, "predict" if classes is None else "decision_function", rows)
     rest = scores.reshape(len(rows), -1) - sum(_leaves(tree, rows) for tree in trees)
     base = rest.mean(axis=0)
     if np.abs(rest - base).max() > _CONSTANT * max(1.0, float(np.abs(scores).max())):
         raise UnsupportedError(
             f"{name} that begins with another estimator (init=) is not compiled; fit it without"
         )
-    label = "numbers" if classes is None else "sign" if outputs == 1 else "argmax"
-    return Forest([float(b) for b in base], trees, label, _names(classes))
+    return Forest([float(b) for b in base], trees, _label(classes, outputs), _names(classes))
+
+
+def _label(classes: Any, outputs: int) -> str:
+    return "numbers" if classes is None else "sign" if outputs == 1 else "argmax"
+
+
+def _of_histograms(model: Any, name: str, classes: Any) -> Forest:
+    """Boosted trees of histograms, in private attributes: x ≤ threshold is compared in double precision."""
+    try:
+        base = np.ravel(model._baseline_prediction).astype(np.float64)
+        stages = [[member.nodes for member in stage] for stage in model._predictors]
+        trees = [
+            _of_nodes(nodes, output, len(base)) for stage in stages for output, nodes in enumerate(stage)
+        ]
+        categories = any(nodes["is_categorical"].any() for stage in stages for nodes in stage)
+        # Features by categories come first then.
+        categories |= model.is_categorical_ is not None
+        link = type(model._loss.link).__name__
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise UnsupportedError(
+            f"{name} of this release of scikit-learn has its trees in other attributes than that of 1.9 "
+            f"({error}); use that release, or GradientBoosting"
+        ) from None
+    if categories:
+        raise UnsupportedError(
+            f"{name} with features by categories is not compiled; fit it on pandas.get_dummies(frame) with "
+            "categorical_features=None"
+        )
+    if classes is None and link != "IdentityLink":
+        raise UnsupportedError(
+            f"{name} with loss={model.loss!r} answers by a function of its trees' sum, which is not "
+            "compiled; fit the logarithms of the targets with loss='squared_error', and take np.exp after "
+            "decryption"
+        )
+    return Forest(base.tolist(), trees, _label(classes, len(base)), _names(classes), single=False)
+
+
+def _of_nodes(nodes: Any, output: int, outputs: int) -> Tree:
+    inner = nodes["is_leaf"] == 0
+    left, right = (np.where(inner, nodes[side].astype(np.int64), -1) for side in ("left", "right"))
+    feature, threshold = nodes["feature_idx"].astype(np.int64), nodes["num_threshold"].astype(np.float64)
+    return _decided(feature, threshold, left, right, _placed(nodes["value"], output, outputs))
 
 
 def _leaves(tree: Tree, rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -210,10 +293,8 @@ def _in_order(
             values.append(0.0)
             open_nodes += [left, right]
     columns = [np.array(column) for column in zip(*rows, strict=True)]
-    placed = np.zeros((len(rows), outputs))
-    placed[:, output] = values
     features, lefts, rights = (columns[i].astype(np.int64) for i in (0, 2, 3))
-    return features, columns[1].astype(np.float64), lefts, rights, placed
+    return features, columns[1].astype(np.float64), lefts, rights, _placed(np.array(values), output, outputs)
 
 
 def _of_xgboost(learner: Any, classes: Any) -> Forest:

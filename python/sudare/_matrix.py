@@ -166,11 +166,6 @@ class Session:
             if isinstance(x, Unused):
                 raise x.refusal
         known = any(isinstance(x, PlainOperand) for x in operands)
-        if operation["op"] == "take" and core.columns is not None:
-            raise UnsupportedError(
-                "tables over whole ciphertexts are not cut or put together; take a context without columns, "
-                "or multiply by a plain column of zeros and ones and sum"
-            )
         values = self._placed(said, operands) if known else cast("list[Core]", list(operands))
         if operation["op"] != "matmul":
             return core.apply(said, values)

@@ -49,10 +49,14 @@ def _process() -> int | None:
     return limit - int(pages[0]) * resource.getpagesize()
 
 
-def _container() -> int | None:
-    folder = Path("/sys/fs/cgroup")
+def _container(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
     limit, used = _text(folder / "memory.max").strip(), _text(folder / "memory.current").strip()
-    return int(limit) - int(used) if limit.isdecimal() and used.isdecimal() else None
+    if not (limit.isdecimal() and used.isdecimal()):
+        return None
+    # Pages of files that were read count as used, and make room when it is wanted.
+    counts = dict(line.split() for line in _text(folder / "memory.stat").splitlines())
+    files = sum(int(counts.get(name, 0)) for name in ("active_file", "inactive_file"))
+    return int(limit) - int(used) + files
 
 
 def _text(path: str | Path) -> str:

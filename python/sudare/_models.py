@@ -24,7 +24,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core, _forests, _kernels, _torch
 from ._errors import InputError, ShapeError, UnsupportedError
-from ._estimators import Dense, Read, of_estimator, preparations, require_same_answers, require_steps
+from ._estimators import (
+    Dense,
+    Read,
+    of_estimator,
+    preparations,
+    require_same_answers,
+    require_steps,
+    steps_of,
+)
 from ._files import PathLike, Source, Travels, octets
 from ._frames import names, require_names
 from ._keys import KeyedServer, SecretHolder
@@ -110,7 +118,7 @@ def compile(  # noqa: A001
     classes are those of pairs, and labels are who wins most.
 
     Trees, forests and gradient boosting of scikit-learn, and boosters of XGBoost and LightGBM or their JSON,
-    become tables: every decision is the model's own,
+    become tables: every decision is the model's own, also after scalers in a pipeline,
     and `error` is the bound on its scores. The share `agreement` of the examples has a label that no such
     error changes; degree, margin and approximation mean nothing there. The plan has the thresholds of each
     feature, and no tree.
@@ -237,8 +245,8 @@ def _of_onnx(file: bytes, example: ArrayLike, wanted: _Wanted) -> CompiledModel:
 
 
 def _of_machine(model: Any, rows: NDArray[np.float64], wanted: _Wanted) -> CompiledModel:
-    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
-    machine = _kernels.read(preparations(steps[:-1]), steps[-1], rows)
+    *before, last = steps_of(model)
+    machine = _kernels.read(preparations(before), last, rows)
     core = _core.Model.from_onnx(machine.file, rows, _labelled(wanted, machine.label))
     return CompiledModel(core, machine.classes)
 

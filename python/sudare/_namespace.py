@@ -54,18 +54,18 @@ class Namespace(SimpleNamespace):
     __array_api_version__ = VERSION
 
     def __init__(self, known: Collection[str], refusal: Callable[[str], UnsupportedError]) -> None:
-        super().__init__(**{name: getattr(np, name) for name in PLAIN.split()})
-        self.left_out: dict[str, str] = {}
+        super().__init__(**{name: vars(np)[name] for name in PLAIN.split() if name in vars(np)})
+        old = f"NumPy {np.__version__} does not have it; write it by what is here, or install numpy>=2.1"
+        self.left_out = {name: old for name in PLAIN.split() if name not in vars(np)}
         self.linalg = SimpleNamespace()
         for place, module, names in ((self, np, FUNCTIONS), (self.linalg, np.linalg, LINALG)):
             for name in names.split():
-                function = getattr(module, name)
-                if function.__name__ in known:
+                function = vars(module).get(name)
+                if function is not None and function.__name__ in known:
                     setattr(place, name, function)
                 else:
-                    self.left_out[name if place is self else f"linalg.{name}"] = str(
-                        refusal(function.__name__)
-                    )
+                    reason = old if function is None else str(refusal(function.__name__))
+                    self.left_out[name if place is self else f"linalg.{name}"] = reason
         self.left_out |= {f"fft.{name}": str(refusal(f"fft.{name}")) for name in FFT.split()}
         self.left_out.pop("asarray", None)
 

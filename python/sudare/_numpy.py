@@ -36,16 +36,32 @@ def called(
 ) -> Any:
     """A function of NumPy, by its handler. Arguments that say what NumPy takes anyway are left out."""
     name = function.__name__
-    handler = handlers.get(name) if function.__module__ in ("numpy", "numpy.linalg") else None
+    module = function.__module__
+    handler = handlers.get(name) if module in ("numpy", "numpy.linalg") else None
+    if module == "numpy.linalg":
+        handler = handlers.get(f"linalg.{name}", handler)
     if handler is None:
         raise refusal(name, args)
     given = {k: v for k, v in kwargs.items() if not _usual(function, k, v)}
+    return _taken(name, handler, args, given)
+
+
+def along_first(name: str, method: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    """A ufunc's `reduce` or `accumulate` by an array's method: along axis 0 unless another is said."""
+    given = {k: v for k, v in kwargs.items() if k == "axis" or not (v is None or v is NOT_GIVEN)}
+    return _taken(name, method, (), {"axis": 0} | given)
+
+
+def _taken(name: str, handler: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    """What a handler gives, which has to take all of the arguments."""
+    signature = inspect.signature(handler)
     try:
-        inspect.signature(handler).bind(*args, **given)
+        signature.bind(*args, **given)
     except TypeError:
+        more = [f"{k}=" for k in given if k not in signature.parameters]
         raise UnsupportedError(
-            f"numpy.{name} of what is encrypted takes {inspect.signature(handler)}; "
-            f"leave {', '.join(f'{k}=' for k in given) or 'the rest'} out, and do it after decryption"
+            f"numpy.{name} of what is encrypted takes {signature}; "
+            f"leave {', '.join(more) or 'the rest'} out, and do it after decryption"
         ) from None
     return handler(*args, **given)
 
@@ -57,7 +73,8 @@ def _usual(function: Callable[..., Any], name: str, value: Any) -> bool:
     try:
         default = inspect.signature(function).parameters[name].default
     except (KeyError, ValueError):
-        return value is None
+        # Before 2.4 NumPy's functions in C have no signature; of their axes, none means all.
+        return value is None and name != "axis"
     return value is default or (isinstance(value, (bool, str)) and value == default)
 
 
@@ -209,7 +226,10 @@ def _tile(A: Any, reps: Any) -> Any:
     a = with_axes(A, len(times))
     times = (1,) * (a.ndim - len(times)) + tuple(operator.index(n) for n in times)
     for at, n in reversed(list(enumerate(times))):
-        a = a._lines(at, np.tile(np.arange(a.shape[at]), n)) if n != 1 else a
+        if n != 1:
+            order = np.tile(np.arange(a.shape[at]), n)
+            # What is empty may be plain.
+            a = a._lines(at, order) if encrypted(a) else a.take(order, at)
     return a
 
 
@@ -391,8 +411,15 @@ def _average(
     if weights is None:
         return np.mean(a, axis, keepdims=keepdims)
     known = _plain(weights, "a weight")
-    if known.ndim < a.ndim and axis is not None and axis_of(a, axis) == 0:
-        known = known[:, None]
+    if known.shape != a.shape:
+        over = _axes(a, axis)
+        if axis is None or known.shape != tuple(a.shape[n] for n in over):
+            raise ShapeError(
+                f"weights of shape {known.shape} are not of the shape {a.shape}, nor of its axes {axis}; "
+                "name the axes that they go along"
+            )
+        sides = [side if n in over else 1 for n, side in enumerate(a.shape)]
+        known = known.transpose(np.argsort(over)).reshape(sides[min(over) :])
     whole = np.asarray(np.broadcast_to(known, a.shape).sum(axis=axis, keepdims=keepdims))
     # One number for all is cheaper than as many equal ones.
     same = (whole == whole.flat[0]).all()
@@ -411,10 +438,16 @@ def _matrix_power(a: Any, n: Any) -> Any:
     return half @ half if exponent % 2 == 0 else half @ _matrix_power(a, exponent - exponent // 2)
 
 
+def dot(a: Any, b: Any) -> Any:
+    """The product of a last axis with a last but one, or an only one. Of many matrices it is not `@`."""
+    return np.matmul(a, b) if np.ndim(b) < 3 else _tensordot(a, b, (-1, -2))
+
+
 def _inner(a: Any, b: Any) -> Any:
-    if () in (np.shape(a), np.shape(b)):
-        return a * b
-    return np.matmul(a, b.T if len(np.shape(b)) > 1 else b)
+    y = held(b)
+    if () in (np.shape(a), y.shape):
+        return a * y
+    return np.matmul(a, y.T) if y.ndim < 3 else _tensordot(a, y, (-1, -1))
 
 
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
@@ -441,7 +474,18 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 def _matvec(x1: Any, x2: Any) -> Any:
-    return np.matmul(x1, x2) if len(np.shape(x2)) == 1 else np.matmul(x2, np.matrix_transpose(x1))
+    if np.ndim(x2) == 1:
+        return np.matmul(x1, x2)
+    # The rows of one matrix are vectors; of several each has its own.
+    if np.ndim(x1) < 3:
+        return np.matmul(x2, held(x1).T)
+    return np.matmul(x1, held(x2)[..., None])[..., 0]
+
+
+def _vecmat(x1: Any, x2: Any) -> Any:
+    if np.ndim(x1) == 1 or np.ndim(x2) < 3:
+        return np.matmul(x1, x2)
+    return np.matmul(held(x1)[..., None, :], x2)[..., 0, :]
 
 
 def _vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
@@ -556,12 +600,14 @@ FUNCTIONS: Handlers = {
     "diag": _diag,
     "diagonal": lambda a, offset=0, axis1=0, axis2=1: a.diagonal(offset, axis1, axis2),
     "trace": lambda a, offset=0, axis1=0, axis2=1: a.trace(offset, axis1, axis2),
+    "linalg.diagonal": lambda x, *, offset=0: x.diagonal(offset, -2, -1),
+    "linalg.trace": lambda x, *, offset=0: x.trace(offset, -2, -1),
     "diff": _diff,
     "ediff1d": lambda ary: _diff(ary.ravel()),
     "cumsum": lambda a, axis=None, dtype=None: a.cumsum(axis, dtype=dtype),
     "cumulative_sum": _cumulative_sum,
     "average": _average,
-    "matmul": np.matmul,
+    "matmul": lambda x1, x2: np.matmul(x1, x2),
     "inner": _inner,
     "outer": lambda a, b: flattened(a)[:, None] * flattened(b)[None, :],
     "vdot": lambda a, b: np.dot(flattened(a), flattened(b)),
@@ -591,7 +637,7 @@ FUNCTIONS: Handlers = {
 #: Of NumPy's element-wise functions, those that are none.
 UFUNCS: Handlers = {
     "matvec": _matvec,
-    "vecmat": np.matmul,
+    "vecmat": _vecmat,
     "vecdot": _vecdot,
     "conjugate": lambda x: x,
     "positive": lambda x: x,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -169,17 +170,26 @@ class Party(Parties):
         """Ciphertexts that this party has helped to decrypt."""
         return self._core.releases()
 
-    def round(self) -> dict[str, list[str]]:
+    def round(self, *, wait: float = 0) -> dict[str, list[str]]:
         """Send what this party can send by now, take over what came for it, and say what is `missing`.
 
         Call it until nothing is: three times at most, if all others do. A call that has nothing to do changes
-        nothing.
+        nothing. With `wait` it does so itself, for at most that many seconds.
 
         Raises `FormatError` or `KeyMismatchError` that names a party whose message is damaged or foreign.
         """
+        end, pause, before = monotonic() + wait, 0.1, None
         with progress("making keys of several parties"):
-            self._core.round()
-        return self.missing
+            while True:
+                # Before the round, which takes over what came until then.
+                missing = self.missing
+                self._core.round()
+                left = end - monotonic()
+                if not missing or left <= 0:
+                    return self.missing
+                pause = 0.1 if missing != before else min(2 * pause, 10)
+                before = missing
+                sleep(min(pause, left))
 
     def share(
         self,

@@ -388,8 +388,9 @@ def _encrypted(core: Any, plan: Plan, x: Any, name: str | None) -> tuple[str, An
     name = _named(plan, x, name)
     values: Any = whole(x) if plan.exact else plain(x)
     shaped, dropped = rows(values)
-    if is_frame(x) and not plan.exact:
-        over = np.argwhere(np.abs(values) > (plan.max_abs if plan._statistics else plan.inputs[name].max_abs))
+    spec = plan.inputs.get(name)
+    if is_frame(x) and not plan.exact and spec is not None:
+        over = np.argwhere(np.abs(values) > (plan.max_abs if plan._statistics else spec.max_abs))
         if len(over):
             where = place(x, tuple(over[0].tolist()))
             raise InputError(f"{where} is over the planned bound; plan with a larger max_abs")

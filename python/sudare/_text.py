@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ._bits_array import EncryptedBits, where
 from ._errors import InputError, ShapeError, UnsupportedError
+from ._frames import place
 from ._opaque import Opaque
 from ._values import array, count
 
@@ -27,20 +28,22 @@ def words_of(values: Any, length: int) -> NDArray[np.uint64]:
     if most == 0:
         raise InputError("the length of a text is 1 byte or more")
     given = np.asarray(values, dtype=object)
-    index = getattr(values, "index", None)
     width = -(-most // WORD) * WORD
     rows = []
+
+    def named(at: int) -> str:
+        return place(values, tuple(int(n) for n in np.unravel_index(at, given.shape)))
+
     for at, text in enumerate(given.ravel().tolist()):
-        named = f" {index[at]!r}" if index is not None and not callable(index) else f" {at}"
         if not isinstance(text, str):
             what = "has no text" if text is None or text != text else f"is no text but {type(text).__name__}"
-            raise UnsupportedError(f"row{named} {what}; fill it, or convert it: .astype(str)")
+            raise UnsupportedError(f"{named(at)} {what}; fill it, or convert it: .astype(str)")
         data = text.encode()
         if len(data) > most or data.endswith(b"\0"):
             # Texts are nobody's business but the caller's: the place alone.
             raise InputError(
-                f"the text of row{named} has {len(data)} bytes, and up to {most} are taken, the last not "
-                "zero; say a larger length"
+                f"{named(at)} has {len(data)} bytes, and up to {most} are taken, the last "
+                "not zero; say a larger length"
             )
         rows.append(data.ljust(width, b"\0"))
     numbers = np.frombuffer(b"".join(rows), ">u8").astype(np.uint64)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import sudare as sd
-from conftest import same
+from conftest import NEWER, same
 from numpy.typing import NDArray
 
 
@@ -119,6 +120,54 @@ def test_reductions(ctx: sd.BitsContext) -> None:
     same(ctx, np.clip(y, None, ctx.encrypt(array("int8", 2))), b.clip(None, 2))
     with pytest.raises(sd.UnsupportedError, match=r"divide by x\.size"):
         x.mean()
+
+
+def test_reductions_by_ufuncs(ctx: sd.BitsContext) -> None:
+    """Each argument is done or refused."""
+    a = array("uint8", 1, 250, 3, 4, 5, 6).reshape(2, 3)
+    x = ctx.encrypt(a)
+    same(ctx, np.maximum.reduce(x), np.maximum.reduce(a))
+    same(ctx, np.minimum.reduce(x, axis=None, keepdims=True), np.minimum.reduce(a, axis=None, keepdims=True))
+    same(ctx, np.add.reduce(x, None, np.uint8), np.add.reduce(a, None, np.uint8))
+    same(ctx, np.add.accumulate(x, 1, np.uint8), np.add.accumulate(a, 1, np.uint8))
+    reduce: Any = np.add.reduce
+    refused: list[tuple[str, Callable[[], Any]]] = [
+        ("initial", lambda: np.add.reduce(x, initial=10)),
+        ("where", lambda: np.maximum.reduce(x, where=a > 3, initial=0)),
+        ("dtype", lambda: np.maximum.reduce(x, dtype=np.uint8)),
+        ("out", lambda: np.add.reduce(x, out=np.zeros(3, np.uint64))),
+        ("out", lambda: reduce(a, out=x[0])),
+        ("out", lambda: np.add.accumulate(x, out=np.zeros((2, 3), np.uint64))),
+    ]
+    for word, reduction in refused:
+        with pytest.raises(sd.UnsupportedError, match=f"leave {word}="):
+            reduction()
+
+
+@NEWER
+def test_stacks_of_matrices(ctx: sd.BitsContext) -> None:
+    a, b = np.arange(8, dtype=np.uint8).reshape(2, 2, 2), array("uint8", [1, 2], [3, 5])
+    x = ctx.encrypt(a)
+    for function in (
+        np.trace,
+        np.linalg.trace,
+        np.diagonal,
+        np.linalg.diagonal,
+        lambda x: np.inner(b, x),
+        lambda x: np.dot(b, x),
+        lambda x: x[0].dot(x),
+        lambda x: np.matvec(x, b),
+        lambda x: np.matvec(b, x),
+        lambda x: np.vecmat(b, x),
+    ):
+        same(ctx, function(x), function(a))
+
+
+def test_choices_between_lists(ctx: sd.BitsContext) -> None:
+    mask = array("bool", True, False)
+    x = ctx.encrypt(mask)
+    same(ctx, np.where(x, [1, 2], [3, 4]), np.where(mask, [1, 2], [3, 4]))
+    same(ctx, np.where(x, array("uint8", 1, 2), 7), np.where(mask, array("uint8", 1, 2), 7))
 
 
 def test_matrix_products(ctx: sd.BitsContext) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
+from conftest import NEWER
 
 X = np.random.default_rng(27).uniform(-1, 1, (4, 3))
 
@@ -163,6 +165,7 @@ def test_messages_say_what_to_write(ctx: sd.Context, name: str) -> None:
         wrong(ctx.encrypt(X, max_abs=1))
 
 
+@NEWER
 def test_words_that_were_refused_by_mistake(ctx: sd.Context) -> None:
     x = ctx.encrypt(X, max_abs=1)
     for found, wanted in (
@@ -198,6 +201,13 @@ def test_frames() -> None:
             ctx.encrypt(frame.assign(bad=column))
     with pytest.raises(sd.UnsupportedError, match=r"frame\.to_numpy"):
         frame @ x.T
+
+
+def test_a_frame_under_a_name_that_is_none() -> None:
+    pd = pytest.importorskip("pandas")
+    plan = sd.plan(lambda A: A * 2, A=sd.spec((2, 1)), error=1e-3, security="insecure")
+    with pytest.raises(sd.PlanError, match="no input nosuch"):
+        plan.client(threads=1).encrypt(pd.DataFrame({"x": [0.5, 1]}), "nosuch")
 
 
 def test_polars_frames() -> None:
@@ -236,6 +246,134 @@ def test_elements_are_assigned(ctx: sd.Context) -> None:
             x[key] = value
 
 
+def test_an_encrypted_vector_goes_into_a_plain_one() -> None:
+    def f(A: Any, b: Any) -> Any:
+        b = b.copy()
+        b[0:2] = A.sum(axis=0)
+        return b * 2
+
+    a, b = X[:, :2], np.array([1.0, 2, 3])
+    plan = sd.plan(f, A=sd.spec((4, 2)), b=sd.spec(3, max_abs=3, plain=True), error=1e-3, security="insecure")
+    client = plan.client(threads=1)
+    found = client.decrypt(f(client.encrypt(a, "A"), client.server().plain(b, "b")))
+    np.testing.assert_allclose(found, f(a, b), atol=1e-3)
+
+
+def test_an_encrypted_number_is_assigned(ctx: sd.Context) -> None:
+    x, y = ctx.encrypt(X, max_abs=1)[0, 0], ctx.encrypt(X, max_abs=1)[1, 1]
+    x[...] = y
+    assert x.shape == ()
+    assert abs(ctx.decrypt(x) - X[1, 1]) < 1e-5
+
+
+# As many members as each has rows: no shape tells the axes apart.
+BATCH = np.random.default_rng(32).uniform(-1, 1, (3, 3, 4))
+OF_MEMBERS: dict[str, Callable[[Any], Any]] = {
+    "sums so far": lambda x: np.cumsum(x, axis=-2),
+    "accumulated": lambda x: np.add.accumulate(x, axis=-1),
+    "repeated": lambda x: np.repeat(x, 9, axis=-2),
+    "trace": lambda x: np.trace(x, 1, -2, -1),
+    "linalg.trace": lambda x: np.linalg.trace(x),
+    "average": lambda x: np.average(x, axis=-2, weights=[1, 2, 3]),
+    "average of all": lambda x: np.average(x, axis=(-2, -1), weights=BATCH[0] + 2),
+    "matrix and vectors": lambda x: np.matvec(BATCH[0], x),
+    "vectors and matrix": lambda x: np.vecmat(x, BATCH[0].T),
+    "inner": lambda x: np.inner(x, BATCH[0].tolist()),
+}
+ACROSS_MEMBERS: dict[str, Callable[[Any], Any]] = {
+    "sums so far": lambda x: np.cumsum(x, axis=0),
+    "accumulated": np.add.accumulate,
+    "repeated": lambda x: np.repeat(x, 9, axis=0),
+    "tiled": lambda x: np.tile(x, (9, 1, 1)),
+    "padded": lambda x: np.pad(x, ((9, 9), (0, 0), (0, 0)), mode="edge"),
+    "trace": np.trace,
+    "own trace": lambda x: x.trace(),
+    "vectors of each matrix": lambda x: np.matvec(x, x),
+    "dot": lambda x: np.dot(BATCH[0].T, x),
+}
+
+
+@NEWER
+@pytest.mark.parametrize("name", OF_MEMBERS)
+def test_functions_of_the_members_of_a_batch(name: str) -> None:
+    function = OF_MEMBERS[name]
+    plan = sd.plan(function, x=sd.spec((3, 4)), error=1e-3, batch=3, security="insecure")
+    client = plan.client(threads=1)
+    client.server()
+    found, wanted = client.decrypt(function(client.encrypt(BATCH))), function(BATCH)
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, atol=1e-3)
+
+
+@NEWER
+@pytest.mark.parametrize("name", ACROSS_MEMBERS)
+def test_functions_across_the_members_of_a_batch(name: str) -> None:
+    plan = sd.plan(lambda x: x * 2, x=sd.spec((3, 4)), error=1e-3, batch=3, security="insecure")
+    client = plan.client(threads=1)
+    client.server()
+    x = client.encrypt(BATCH)
+    with pytest.raises(sd.ShapeError, match=r"batch|two axes"):
+        ACROSS_MEMBERS[name](x)
+
+
+def test_plain_arrays_beside_a_batch_of_vectors() -> None:
+    plan = sd.plan(lambda x: x.sum(axis=-1), x=sd.spec((3, 4)), error=1e-3, batch=3, security="insecure")
+    client = plan.client(threads=1)
+    client.server()
+    sums = client.encrypt(BATCH).sum(axis=-1)
+    with pytest.raises(sd.PlanError, match="not possible here"):
+        np.average(sums, axis=-1, weights=BATCH[:, :, 0])
+    with pytest.raises(sd.ShapeError, match="two axes"):
+        sums + BATCH[:, :, :3]
+
+
+def test_what_is_left_empty_is_plain(ctx: sd.Context) -> None:
+    x = ctx.encrypt(X, max_abs=1)
+    for repeated in ((2, 0), (0, 2), (0, 0)):
+        np.testing.assert_array_equal(np.tile(x, repeated), np.tile(X, repeated))
+
+
+def test_weights_along_an_axis(ctx: sd.Context) -> None:
+    x = ctx.encrypt(X, max_abs=1)
+    for axis, weights in ((0, [1, 2, 3, 4]), (1, [1, 2, 4]), (None, X + 2), ((0, 1), X + 2)):
+        found = ctx.decrypt(np.average(x, axis=axis, weights=weights))
+        np.testing.assert_allclose(found, np.average(X, axis=axis, weights=weights), atol=1e-4)
+    for axis in (None, 0):
+        with pytest.raises(sd.ShapeError, match=r"weights of shape \(3,\)"):
+            np.average(x, axis=axis, weights=[1, 2, 3])
+
+
+def test_a_numpy_without_newer_functions(ctx: sd.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first NumPy that is supported has no vecdot, and few of the Array API's names."""
+    from sudare import _array
+
+    for name in ("vecdot", "isdtype", "concat", "cumulative_prod"):
+        monkeypatch.delattr(np, name, raising=False)
+    x = ctx.encrypt(X, max_abs=1)
+    np.testing.assert_allclose(ctx.decrypt(x + x), X + X, atol=1e-5)
+    xp = _array._namespace.__wrapped__()
+    np.testing.assert_allclose(ctx.decrypt(xp.sum(x, axis=0)), X.sum(axis=0), atol=1e-5)
+    for name in ("isdtype", "concat", "cumulative_prod"):
+        assert not hasattr(xp, name)
+        assert "numpy>=2.1" in xp.left_out[name]
+
+
+def test_functions_without_a_signature(ctx: sd.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before 2.4 those of NumPy that are in C have none."""
+    known = inspect.signature
+
+    def signature(function: Any) -> inspect.Signature:
+        if function is np.concatenate:
+            raise ValueError("no signature found")
+        return known(function)
+
+    monkeypatch.setattr(inspect, "signature", signature)
+    x = ctx.encrypt(X, max_abs=1)
+    found = np.concatenate([x, X], axis=None)
+    np.testing.assert_allclose(ctx.decrypt(found), np.concatenate([X, X], axis=None), atol=1e-5)
+
+
+@NEWER
 def test_the_array_api(ctx: sd.Context) -> None:
     bits = sd.bits(parameters="insecure_test", threads=1)
     whole = np.array([[1, -2, 3], [4, 5, 6]], np.int8)

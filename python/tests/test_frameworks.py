@@ -116,6 +116,25 @@ def test_boosted_trees_by_their_files(tmp_path: Path) -> None:
         assert sd.compile(given, example=X, error=0.1).clear(X).tolist() == model.clear(X).tolist()
 
 
+def test_boosted_trees_after_a_scaler() -> None:
+    """Scores of rows at the moved thresholds, and one ulp beside, are the library's own."""
+    X, y, _ = rows_of("breast_cancer")
+    xgboost, lightgbm = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(28)
+    for last in (
+        xgboost.XGBRegressor(n_estimators=5, max_depth=3),
+        lightgbm.LGBMRegressor(n_estimators=5, verbose=-1),
+    ):
+        given = pipeline(scaler(), last).fit(X, y + X[:, 0])
+        model = sd.compile(given, example=X, error=0.1, insecure=11)
+        rows = X[rng.integers(len(X), size=5000)]
+        for column in model.plan.figures["columns"]:
+            some = rng.random(len(rows)) < 0.9
+            near = rng.choice(column["thresholds"], size=some.sum())
+            rows[some, column["feature"]] = near + np.spacing(near) * rng.integers(-1, 2, some.sum())
+        assert np.allclose(model.clear(rows)[:, 0], given.predict(rows), atol=1e-5)
+
+
 def test_a_support_vector_machine() -> None:
     X, y, rows = rows_of("wine")
     given = pipeline(scaler(), sklearn("svm").SVC(kernel="rbf")).fit(X, y)

@@ -53,6 +53,30 @@ def test_descent(ctx: sd.Context, cancer: tuple[Floats, Any], penalty: float, in
     assert found.n_iter_ == rounds
 
 
+def test_descent_by_runs_of_rows(ctx: sd.Context, cancer: tuple[Floats, Any]) -> None:
+    x, y = cancer
+    table, column = ctx.encrypt(x, max_abs=8), ctx.encrypt(y[:, None], max_abs=1)
+    # A ciphertext has 128 rows: a run of 128 and one of 72, then the first again.
+    steps: dict[str, Any] = {"max_iter": 3, "batch_size": 128, "learning_rate": 0.5}
+    found = ctx.decrypt(learn.GradientLogisticRegression(**steps, max_margin=10).fit(table, column))
+    clear = learn.GradientLogisticRegression(**steps).fit(x, y)
+    w, b = np.zeros(6), 0.0
+    for start in (0, 128, 0):
+        rows, sides = x[start : start + 128], y[start : start + 128]
+        off = (sides - 1 / (1 + np.exp(-(rows @ w + b)))) * 0.5 / len(rows)
+        w, b = w + off @ rows, b + off.sum()
+    assert np.abs(clear.coef_[0] - w).max() < 1e-12
+    assert abs(clear.intercept_[0] - b) < 1e-12
+    assert clear.margin_range_ < 10
+    assert np.abs(found.coef_ - clear.coef_).max() < 2e-2
+    assert abs(found.intercept_[0] - clear.intercept_[0]) < 2e-2
+    with pytest.raises(sd.PlanError, match="at multiples of 128"):
+        learn.GradientLogisticRegression(batch_size=64).fit(table, column)
+    for wrong in (0, -1, 1.5):
+        with pytest.raises(sd.InputError, match="batch_size"):
+            learn.GradientLogisticRegression(batch_size=wrong).fit(x, y)
+
+
 def test_many_steps_go_where_scikit_learn_goes(cancer: tuple[Floats, Any]) -> None:
     """In the clear: the gradient of its objective is zero in the end."""
     x, y = cancer

@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +32,21 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         server.bind(x) + x
     with pytest.raises(sd.OutOfMemoryError):
         sd.load(io.BytesIO(b"{" + b" " * (2 << 20)))
+
+
+def test_read_files_leave_room_in_a_container(tmp_path: Path) -> None:
+    given = {
+        "memory.max": "8000\n",
+        "memory.current": "7000\n",
+        "memory.stat": "anon 900\nfile 6100\ninactive_file 4000\nactive_file 2000\n",
+    }
+    for name, text in given.items():
+        (tmp_path / name).write_text(text)
+    assert _memory._container(tmp_path) == 7000
+    (tmp_path / "memory.stat").unlink()
+    assert _memory._container(tmp_path) == 1000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert _memory._container(tmp_path) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")

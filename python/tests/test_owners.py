@@ -70,12 +70,20 @@ def test_texts(ctx: sd.BitsContext) -> None:
     again = sd.EncryptedText(ctx.load(x.words.to_bytes()), 12)
     assert ctx.decrypt(again == x).all()
     for bad, error, told in (
-        (["short", "much longer than twelve"], sd.InputError, "row 1 has 23 bytes"),
-        (["a", None], sd.UnsupportedError, "row 1 has no text"),
+        (["short", "much longer than twelve"], sd.InputError, r"the element at \(1,\) has 23 bytes"),
+        (["a", None], sd.UnsupportedError, r"the element at \(1,\) has no text"),
         ([1], sd.UnsupportedError, "no text but int"),
     ):
         with pytest.raises(error, match=told):
             ctx.encrypt_text(bad, 12)
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"name": ["Ada", "Emmy"], "town": ["London", None]}, index=[5, 6])
+    with pytest.raises(sd.UnsupportedError, match="row 6 of column 'town' has no text"):
+        ctx.encrypt_text(frame, 8)
+    names = frame.fillna("Erlangen")
+    np.testing.assert_array_equal(ctx.decrypt(ctx.encrypt_text(names, 8)), names.to_numpy(str))
+    with pytest.raises(sd.InputError, match="row 6 has 4 bytes"):
+        ctx.encrypt_text(frame["name"], 3)
     with pytest.raises(sd.ShapeError, match="one length"):
         x == ctx.encrypt_text(ids[:1], 8)  # noqa: B015
     with pytest.raises(sd.UnsupportedError, match="compared with texts"):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -36,6 +38,23 @@ def members(folder: Path, plan: sd.Plan) -> list[sd.Party]:
             party.round()
     assert found[0].missing == {}
     return found
+
+
+def test_parties_that_wait_finish_together(plan: sd.Plan, tmp_path: Path) -> None:
+    sd.Parties.begin(tmp_path / "room", plan, NAMES)
+    found = [sd.Party(tmp_path / "room", name, tmp_path / name, threads=1) for name in NAMES]
+    started = monotonic()
+    assert found[0].round(wait=0.3)["public"] == ["south", "west"]
+    assert monotonic() - started >= 0.3
+    with ThreadPoolExecutor() as threads:
+        assert list(threads.map(lambda party: party.round(wait=120), found)) == [{}] * 3
+    # Each has taken over what the others sent.
+    server, public = sd.combine(tmp_path / "room", threads=1), found[0].public()
+    a, b, c = (server.bind(public.encrypt(np.full((4, 3), 0.5), name)) for name in NAMES)
+    total = a + b + c
+    for party in found[1:]:
+        party.share(total, ["south", "west"], ["west"])
+    assert np.abs(found[2].combine(total) - 1.5).max() <= plan.error
 
 
 def test_two_of_three_decrypt_for_those_who_are_named(plan: sd.Plan, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sudare as sd
+from conftest import NEWER
 from sudare._opaque import Opaque
 from sudare._tile import About, EncryptedTile
 
@@ -85,6 +86,7 @@ def test_what_would_show_values(opaque: dict[str, Any], name: str) -> None:
             {**SHOWN, **COMPARED}[name](x)
 
 
+@NEWER
 def test_no_matrix_products_of_small_integers(opaque: dict[str, Any]) -> None:
     x = opaque["EncryptedSmall"]
     products: list[Callable[[], Any]] = [

@@ -50,6 +50,21 @@ def test_broadcasting_is_numpys(ctx: sd.Context, table: Floats) -> None:
             x * wrong
 
 
+def test_rows_by_whole_ciphertexts(ctx: sd.Context, table: Floats) -> None:
+    x, column = ctx.encrypt(table, max_abs=1), ctx.encrypt(table[:, :1], max_abs=1)
+    close(ctx, x[:128], table[:128])
+    close(ctx, x[128:], table[128:])
+    close(ctx, x[-12:].sum(axis=0), table[-12:].sum(axis=0))
+    close(ctx, x[:128] * column[:128], table[:128] * table[:128, :1])
+    close(ctx, x.sum(axis=1)[128:], table.sum(axis=1)[128:])
+    assert x[:].level == x.level == x[:128].level
+    for refused in (slice(1, None), slice(0, 64), slice(0, 1), slice(None, None, 2), 0):
+        with pytest.raises(sd.PlanError, match="multiples of 128"):
+            x[refused]
+    with pytest.raises(sd.PlanError, match="between rows alone"):
+        x[:, 0]
+
+
 def test_sums_and_products_with_vectors(ctx: sd.Context, table: Floats) -> None:
     w, v = np.linspace(-1, 1, 11), np.linspace(1, -1, 140)
     x = ctx.encrypt(table, max_abs=1)

@@ -33,7 +33,8 @@ Exit codes:
   0  done
   1  an error of sudare itself
   2  wrong use of the command line, or an output file that exists
-  3  bad input data: not finite, over the planned bound, another shape, not a matrix file
+  3  bad input data: not finite, over the planned bound, another shape or other columns, not a matrix file; messages
+     of parties that have not come
   4  a key, plan or parameter set that does not belong to the others, or a missing key
   5  a damaged file, or one that is not what it should be
   6  no plan satisfies what is asked for
@@ -60,7 +61,7 @@ pub enum Command {
     Run(Run),
     /// Decrypt a result
     Decrypt(Decrypt),
-    /// Say what a file is: a plan, a key, an encrypted value, a matrix, a panel
+    /// Say what a file is: a plan, a model, a key, an encrypted value, a matrix, a panel
     Info(Info),
     /// Compute exactly with encrypted integers and booleans: compare, choose, add
     #[command(subcommand)]
@@ -104,7 +105,10 @@ impl Command {
             Self::Plan(a) => (a.expression.iter().cloned().collect(), list(&[&a.output])),
             Self::Compile(a) => (list(&[&a.network, &a.examples]), model::FILES.map(|name| a.output.join(name)).into()),
             Self::Keygen(a) => (list(&[&a.plan]), KEY_FILES.map(|name| a.output.join(name)).into()),
-            Self::Encrypt(a) => (list(&[&a.plan, &a.keys, &a.matrix]), list(&[&a.output])),
+            Self::Encrypt(a) => {
+                let inputs = [&a.plan, &a.keys, &a.matrix].into_iter().chain(&a.columns);
+                (inputs.cloned().collect(), list(&[&a.output]))
+            }
             Self::Matmul(a) => (list(&[&a.plan, &a.keys, &a.left, &a.right]), list(&[&a.output])),
             Self::Run(a) => {
                 // FILE or NAME=FILE.
@@ -262,6 +266,10 @@ pub struct Encrypt {
     /// see `decrypt --rows` and `--columns`
     #[arg(value_name = "MATRIX")]
     pub matrix: PathBuf,
+    /// Refuse examples of a model unless their columns have the names and the order of the first line of this .csv file: that of
+    /// the examples which the model was compiled for. The file needs no other line
+    #[arg(long, value_name = "FILE")]
+    pub columns: Option<PathBuf>,
     /// Write a store: a folder of blocks, for products larger than memory
     #[arg(long)]
     pub store: bool,
@@ -375,7 +383,7 @@ pub struct Csv {
 
 #[derive(Debug, Arguments)]
 pub struct Info {
-    /// Any file that sudare wrote, or a matrix
+    /// Any file that sudare wrote, a stored matrix or table, or a matrix
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Print it as JSON: a list of the objects in the file

@@ -26,6 +26,25 @@ type Line<T> = (String, Option<T>, Vec<T>);
 /// Reads numbers and names. A first line without a number has the columns' names; a first column without one the
 /// rows'.
 pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names), CliError> {
+    let (header, lines) = lines(bytes, options)?;
+    table(header, lines, options)
+}
+
+/// Reads names alone. A file that ends after its first line has those of the columns; with `index` the first of them
+/// stands over the rows' names.
+pub fn names(bytes: &[u8], options: &Csv) -> Result<Names, CliError> {
+    match lines::<f64>(bytes, options)? {
+        (Some(mut header), lines) if lines.is_empty() => {
+            let corner = if options.index { header.remove(0) } else { String::new() };
+            Ok(Names { corner, rows: None, columns: Some(header) })
+        }
+        (header, lines) => Ok(table(header, lines, options)?.1),
+    }
+}
+
+/// The first line, if it has names, and the lines of numbers.
+#[expect(clippy::type_complexity, reason = "used by the two functions above alone")]
+fn lines<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Option<Vec<String>>, Vec<Line<T>>), CliError> {
     // A byte order mark is what some spreadsheets begin with.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let separator = options.separator.unwrap_or_else(|| separator(bytes));
@@ -99,6 +118,15 @@ pub fn read<T: Element>(bytes: &[u8], options: &Csv) -> Result<(Array<T>, Names)
         }
         lines.push((fields[0].to_string(), numbers[0], rest));
     }
+    Ok((header, lines))
+}
+
+/// Lines of one width as an array and its names.
+fn table<T: Element>(
+    header: Option<Vec<String>>,
+    lines: Vec<Line<T>>,
+    options: &Csv,
+) -> Result<(Array<T>, Names), CliError> {
     let Some((_, number, rest)) = lines.first() else {
         return Err(bad("the file holds no numbers; check its separator"));
     };
@@ -289,5 +317,18 @@ mod tests {
         let (a, names) = read::<f64>(b"id,x\n7,1\n9,2\n", &index).unwrap();
         assert_eq!((a.data, names.rows.unwrap()), (vec![1.0, 2.0], vec!["7".into(), "9".into()]));
         assert!(csv("a,1\n5,2\n").unwrap_err().to_string().contains("--index"));
+    }
+
+    #[test]
+    fn names_without_numbers() {
+        let of = |text: &str, options: &Csv| names(text.as_bytes(), options);
+        let columns = |text: &str| of(text, &Csv::default()).unwrap().columns.unwrap();
+        assert_eq!(columns("\u{feff}age,height\n"), ["age", "height"]);
+        assert_eq!(columns("# of the fit\nage;\"height; cm\"\n"), ["age", "height; cm"]);
+        assert_eq!(columns("patient,age\nanna,1\n"), ["age"]);
+        let index = of("patient,age\n", &Csv { index: true, ..Csv::default() }).unwrap();
+        assert_eq!((index.corner.as_str(), index.columns.unwrap()), ("patient", vec!["age".to_owned()]));
+        assert_eq!(of("1,2\n", &Csv::default()).unwrap(), Names::default());
+        assert!(of("", &Csv::default()).is_err() && of("age\nheight\n", &Csv::default()).is_err());
     }
 }

@@ -158,6 +158,15 @@ impl Whole {
 /// Moves outputs of one folder to their places, all of them or none. Two processes that write the
 /// same outputs do so one after the other, and no signal comes between.
 pub fn place(outputs: Vec<Whole>, existing: Existing) -> Result<(), CliError> {
+    replace(outputs, None, existing)
+}
+
+/// As [`place`]. A file of their folder that would not belong to them is removed, or refused where it has to stay.
+pub fn place_without(outputs: Vec<Whole>, old: &Path, existing: Existing) -> Result<(), CliError> {
+    replace(outputs, Some(old), existing)
+}
+
+fn replace(outputs: Vec<Whole>, old: Option<&Path>, existing: Existing) -> Result<(), CliError> {
     let Some(first) = outputs.first() else { return Ok(()) };
     let place = folder(&first.path).to_path_buf();
     let folder = Folder::lock(&place);
@@ -166,8 +175,16 @@ pub fn place(outputs: Vec<Whole>, existing: Existing) -> Result<(), CliError> {
         .iter()
         .filter(|output| !is_standard(&output.path))
         .try_for_each(|output| output.access.check(&output.path))?;
+    let old = old.filter(|path| fs::symlink_metadata(path).is_ok());
+    if let Some(path) = old {
+        Access::Usual.check(path)?;
+        if existing == Existing::Kept {
+            return Err(CliError::new(ErrorKind::Usage, TAKEN).in_file(path));
+        }
+    }
     let mut rest = outputs.into_iter();
     move_all(&mut rest, existing, &mut scratch())?;
+    old.map_or(Ok(()), |path| fs::remove_file(path).in_file(path))?;
     if files { folder.sync().in_file(&place) } else { Ok(()) }
 }
 

@@ -144,8 +144,12 @@ pub fn check_output(path: &Path) -> Result<(), CliError> {
 pub fn array<T: Element>(path: &Path, options: &Csv) -> Result<(Array<T>, Names), CliError> {
     // A name that is none of ours is refused before a long file is read.
     let named_format = if files::is_standard(path) { None } else { Some(format(path)?) };
-    let bytes = gzip::unpacked(files::read(path, MAX_BYTES)?, MAX_BYTES).in_file(path)?;
+    let bytes = unpacked(path)?;
     parse(&bytes, named_format.unwrap_or_else(|| sniffed(&bytes)), &named(path, options)).in_file(path)
+}
+
+fn unpacked(path: &Path) -> Result<Vec<u8>, CliError> {
+    gzip::unpacked(files::read(path, MAX_BYTES)?, MAX_BYTES).in_file(path)
 }
 
 /// What the bytes look like.
@@ -194,10 +198,10 @@ fn read_as<T: Element + ToString>(bytes: &[u8], format: Format, options: &Csv) -
     true
 }
 
-/// The names in a .csv file, with none of its numbers.
+/// The names in a .csv file, with none of its numbers, if it has any.
 pub fn names(path: &Path, options: &Csv) -> Result<Names, CliError> {
     match format(path)? {
-        Format::Csv => Ok(array::<f64>(path, options)?.1),
+        Format::Csv => csv_file::names(&unpacked(path)?, &named(path, options)).in_file(path),
         Format::Npy => Err(CliError::new(ErrorKind::Usage, "a .npy file has no names; name a .csv file").in_file(path)),
     }
 }

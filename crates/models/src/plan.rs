@@ -284,6 +284,11 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// `1 layer`, `2 layers`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (p, params) = (self.figures(), self.params());
@@ -292,12 +297,15 @@ impl fmt::Display for Plan {
             0 => "NO SECURITY (for tests)".into(),
             bits => format!("{bits} bits of security"),
         };
-        writeln!(f, "a model of {} layers: {:?} in, {:?} out", p.layers.len(), p.input, p.output)?;
+        writeln!(f, "a model of {}: {:?} in, {:?} out", counted(p.layers.len(), "layer"), p.input, p.output)?;
         for layer in &p.layers {
             write!(
                 f,
-                "  {}: {} outputs, {} diagonals at level {}",
-                layer.name, layer.outputs, layer.diagonals, layer.level
+                "  {}: {}, {} at level {}",
+                layer.name,
+                counted(layer.outputs, "output"),
+                counted(layer.diagonals, "diagonal"),
+                layer.level
             )?;
             if layer.degree > 1 {
                 write!(
@@ -321,19 +329,19 @@ impl fmt::Display for Plan {
         }
         writeln!(
             f,
-            "ring degree {}, {} levels at scale 2^{}, {:.0} bits with special primes, {security}",
+            "ring degree {}, {} at scale 2^{}, {:.0} bits with special primes, {security}",
             params.degree(),
-            params.max_level(),
+            counted(params.max_level(), "level"),
             params.literal().log_scale,
             params.log_qp()
         )?;
         writeln!(
             f,
-            "{} examples {}; {} keys{}, {} in memory; {} transforms and {} key switches for a ciphertext; \
+            "{} {}; {}{}, {} in memory; {} transforms and {} key switches for a ciphertext; \
              encoded weights {}",
-            p.images,
+            counted(p.images, "example"),
             if p.apart { "in the slots of a ciphertext for each number" } else { "a ciphertext" },
-            p.galois.len() + usize::from(p.relin.is_some()),
+            counted(p.galois.len() + usize::from(p.relin.is_some()), "key"),
             if p.bootstrap.is_some() { " and those of refreshes" } else { "" },
             size(self.key_bytes()),
             p.operations.transforms,
@@ -341,13 +349,13 @@ impl fmt::Display for Plan {
             size(p.prepared[0])
         )?;
         if let Some(set) = p.bootstrap {
-            writeln!(f, "{} refreshes by set {set}", p.refreshes)?;
+            writeln!(f, "{} refresh{} by set {set}", p.refreshes, if p.refreshes == 1 { "" } else { "es" })?;
         }
         writeln!(
             f,
-            "{} examples: {:.1e} s on one thread by the prices of the machine that compiled it, {:.1e} s where weights are encoded for each; a \
+            "{}: {:.1e} s on one thread by the prices of the machine that compiled it, {:.1e} s where weights are encoded for each; a \
              server: {} of memory, or {}",
-            p.images,
+            counted(p.images, "example"),
             p.seconds,
             p.seconds + p.encoding,
             size(self.memory(true)),
@@ -355,9 +363,11 @@ impl fmt::Display for Plan {
         )?;
         writeln!(
             f,
-            "approximation: outputs of the polynomial model are up to {:.1e} (rms {:.1e}) from the given model's on the {} examples, which says \
+            "approximation: outputs of the polynomial model are up to {:.1e} (rms {:.1e}) from the given model's on {}, which says \
              nothing of others",
-            p.approximation.largest, p.approximation.rms, p.examples
+            p.approximation.largest,
+            p.approximation.rms,
+            counted(p.examples, "example")
         )?;
         writeln!(
             f,

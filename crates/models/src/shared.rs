@@ -127,6 +127,14 @@ impl NetworkOrForest<Model, forest::Model> {
         })
     }
 
+    /// Its plan.
+    pub fn plan(&self) -> NetworkOrForest<Plan, forest::Plan> {
+        match self {
+            Self::Network(model) => NetworkOrForest::Network(model.plan().clone()),
+            Self::Forest(model) => NetworkOrForest::Forest(model.plan().clone()),
+        }
+    }
+
     /// A server with a client's keys; `stored`: with all weights encoded once.
     ///
     /// # Errors

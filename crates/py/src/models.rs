@@ -158,10 +158,7 @@ impl Model {
 
     #[getter]
     fn plan(&self) -> ModelPlan {
-        ModelPlan(match &self.0 {
-            NetworkOrForest::Network(model) => NetworkOrForest::Network(model.plan().clone()),
-            NetworkOrForest::Forest(model) => NetworkOrForest::Forest(model.plan().clone()),
-        })
+        ModelPlan(self.0.plan())
     }
 
     /// Answers in the clear: of the given model, or of its polynomials. A forest has none.

@@ -70,6 +70,8 @@ pub use service::{Control, ServeError, Service, Stop, Tls};
 #[cfg(feature = "server")]
 pub use settings::{Limits, Settings};
 #[cfg(feature = "server")]
+pub use tables::folder_bytes;
+#[cfg(feature = "server")]
 pub use tokens::{Entry, Token, Tokens};
 
 /// The protocol, as OpenAPI 3.1.

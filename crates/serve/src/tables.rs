@@ -65,7 +65,7 @@ struct Counting<'a> {
 impl Drop for Counting<'_> {
     fn drop(&mut self) {
         remove_begun(self.folder);
-        self.objects.settle(self.tenant, self.before, size(self.folder));
+        self.objects.settle(self.tenant, self.before, folder_bytes(self.folder));
     }
 }
 
@@ -81,14 +81,14 @@ pub(crate) fn enter(tables: &Path) -> u64 {
     if let Ok(entries) = fs::read_dir(tables) {
         entries.flatten().for_each(|entry| remove_begun(&entry.path()));
     }
-    size(tables)
+    folder_bytes(tables)
 }
 
 /// Bytes of all files in a folder.
-fn size(folder: &Path) -> u64 {
+pub fn folder_bytes(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let one = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(meta) if meta.is_dir() => size(&entry.path()),
+        Ok(meta) if meta.is_dir() => folder_bytes(&entry.path()),
         Ok(meta) => meta.len(),
         Err(_) => 0,
     };
@@ -156,7 +156,7 @@ impl Tables {
     /// A table as its tenant sees it.
     pub fn view(&self, tenant: &str, name: &str) -> Result<TableView, Problem> {
         let (folder, manifest) = (self.folder(tenant, name)?, self.manifest(tenant, name)?);
-        let (plan, bytes, rows) = (plan_of(&folder)?, size(&folder), manifest.rows());
+        let (plan, bytes, rows) = (plan_of(&folder)?, folder_bytes(&folder), manifest.rows());
         let manifest = serde_json::to_value(&manifest).map_err(io::Error::other)?;
         Ok(TableView { name: name.to_owned(), rows, bytes, plan, manifest })
     }
@@ -203,7 +203,7 @@ impl Tables {
         let new = !folder.join(PLAN).try_exists()?;
         let all = [Some(segment), plan.filter(|_| new), keys.filter(|_| new)].into_iter().flatten();
         let _room = self.objects.reserve(tenant, all.map(length).sum::<Result<u64, Problem>>()?)?;
-        let _counting = Counting { objects: &self.objects, tenant, folder: &folder, before: size(&folder) };
+        let _counting = Counting { objects: &self.objects, tenant, folder: &folder, before: folder_bytes(&folder) };
         let file = self.objects.open_object(tenant, segment)?;
         let bytes = file.metadata()?.len();
         if !new {
@@ -253,7 +253,7 @@ impl Tables {
         let folder = self.folder(tenant, name)?;
         let changing = self.changing(tenant);
         let _changing = changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let _counting = Counting { objects: &self.objects, tenant, folder: &folder, before: size(&folder) };
+        let _counting = Counting { objects: &self.objects, tenant, folder: &folder, before: folder_bytes(&folder) };
         match fs::remove_file(folder.join(PLAN)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Err(absent()),
             removed => Ok(removed.and_then(|()| fs::remove_dir_all(&folder))?),

@@ -451,14 +451,19 @@ pub struct Announced {
     pub shape: (usize, usize),
 }
 
+/// The application's header in the header of a container, if that is one of a bundle.
+pub fn application(header: &Header) -> Option<&[u8]> {
+    if !matches!(header.object(), ObjectType::Bundle | ObjectType::IntegerBundle) {
+        return None;
+    }
+    let length = u32::from_le_bytes(*header.meta().first_chunk()?) as usize;
+    header.meta().get(8..)?.get(..length)
+}
+
 impl Announced {
     /// What the header of a container announces, if it is one of an encrypted value.
     pub fn of(header: &Header) -> Option<Self> {
-        if !matches!(header.object(), ObjectType::Bundle | ObjectType::IntegerBundle) {
-            return None;
-        }
-        let length = u32::from_le_bytes(*header.meta().first_chunk()?) as usize;
-        Self::read(header.meta().get(8..)?.get(..length)?).ok()
+        Self::read(application(header)?).ok()
     }
 
     /// Reads what [`header`] wrote.

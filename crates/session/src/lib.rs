@@ -62,7 +62,7 @@ mod unplanned;
 
 pub use client::{Client, PublicClient};
 pub use context::{Context, ContextOptions, ContextSpec, LEVELS_PER_PRODUCT};
-pub use encrypted::{Announced, Encrypted};
+pub use encrypted::{Announced, Encrypted, application};
 pub use integers::IntegerContext;
 pub use keys::ServerKeys;
 pub use moments::Moments;

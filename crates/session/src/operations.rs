@@ -157,6 +157,7 @@ impl UnplannedServer {
                 self.tabled(a, mapped(a.tiles_and_layout()?.1.shifted(e, &grid.tiles, (by, 0.0))?), bound + by.abs())
             }
             Operation::Transpose => self.tabled(a, grid.transpose(e)?, bound),
+            Operation::Take { axis, ref lines } if axis < 2 => self.tabled(a, grid.rows(along(axis), lines)?, bound),
             Operation::Sum { axis } if axis < 2 => {
                 let terms = if axis == 0 { grid.layout.rows } else { grid.layout.cols };
                 self.tabled(a, grid.sum(e, along(axis))?, terms as f64 * bound)

@@ -10,7 +10,7 @@ from .._array import Floats
 from .._errors import InputError, ShapeError
 from .._frames import names
 from .._matrix import Encrypted
-from .._polynomial import fit
+from .._polynomial import Polynomial, fit
 from .._values import count, real
 from ._base import labels, table
 from ._decide import Decides
@@ -24,6 +24,10 @@ class GradientLogisticRegression(Iterating, Decides):
 
     It minimises scikit-learn's objective, ‖w‖² / 2 + C Σ log(1 + exp(∓margin)), by `max_iter` steps from zero
     of `learning_rate` along the mean gradient. Bring features to mean zero and one size first.
+
+    With `batch_size`, a step takes so many rows only: the next ones at each step, the first ones again
+    after the last. Shuffle rows before. Encrypted rows are taken by whole ciphertexts, so the size is a
+    multiple of the rows that one holds, 2^15 / `columns` in set A.
 
     `fit(X, y)` takes a table and a column of zeros and ones, both of one `sudare.context` with `bootstrap`
     and `columns`. There the sigmoid is a polynomial of `degree` on margins within ±`max_margin`, which is
@@ -43,6 +47,7 @@ class GradientLogisticRegression(Iterating, Decides):
         fit_intercept: bool = True,
         max_iter: int = 10,
         learning_rate: float = 1.0,
+        batch_size: int | None = None,
         max_margin: int = 16,
         degree: int = 15,
     ) -> None:
@@ -50,6 +55,7 @@ class GradientLogisticRegression(Iterating, Decides):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.learning_rate = learning_rate
+        self.batch_size = batch_size
         self.max_margin = max_margin
         self.degree = degree
 
@@ -80,16 +86,25 @@ class GradientLogisticRegression(Iterating, Decides):
                 f"{len(self.classes_)} classes"
             )
         n, w, b, widest = len(rows), np.zeros(rows.shape[1]), 0.0, 0.0
-        for _ in range(self._rounds()):
-            margins = rows @ w + b
+        runs = self._runs(n)
+        for step in range(self._rounds()):
+            run = runs[step % len(runs)]
+            margins = rows[run] @ w + b
             widest = max(widest, float(np.abs(margins).max()))
-            off = rate / n * (sides - np.exp(-np.logaddexp(0.0, -margins)))
-            w = w * (1 - rate / (c * n)) + off @ rows
+            off = rate / len(margins) * (sides[run] - np.exp(-np.logaddexp(0.0, -margins)))
+            w = w * (1 - rate / (c * n)) + off @ rows[run]
             b += float(off.sum()) if self.fit_intercept else 0.0
         self.coef_, self.intercept_ = w[None], np.array([b])
         self.margin_range_, self.n_iter_ = widest, self._rounds()
         self._seen(rows.shape[1], names(X))
         return self
+
+    def _runs(self, n: int) -> list[slice]:
+        """The rows of each step, until all have been taken."""
+        size = n if self.batch_size is None else count(self.batch_size, "batch_size")
+        if size < 1:
+            raise InputError("batch_size is a number of rows, one or more, or None for all of them")
+        return [slice(at, min(at + size, n)) for at in range(0, n, size)]
 
     def _fit_encrypted(self, x: Encrypted, y: Any, rate: float, c: float) -> None:
         n, d = shape_of(x)
@@ -101,20 +116,28 @@ class GradientLogisticRegression(Iterating, Decides):
         widest, degree = count(self.max_margin, "max_margin"), count(self.degree, "degree")
         if widest < 1:
             raise InputError("max_margin is a bound on margins, one or more")
-        share = rate / (n * widest)
-        push = fit(lambda t: share * np.exp(-np.logaddexp(0.0, -widest * t)), (-1, 1), degree)
-        sides = (y * share).sum(axis=1)
-        levels = 4 + degree.bit_length()
+
+        # Of each run of rows: the rows, what labels push, and what margins take back.
+        def prepared(run: slice) -> tuple[Encrypted, Encrypted, Polynomial]:
+            share = rate / ((run.stop - run.start) * widest)
+            pull = fit(lambda t: share * np.exp(-np.logaddexp(0.0, -widest * t)), (-1, 1), degree)
+            return x[run], (y[run] * share).sum(axis=1), pull
+
+        runs = self._runs(n)[: self._rounds()]
+        parts_of = [prepared(run) for run in runs]
         # The first step, from zero, where all sigmoids are a half.
-        off = sides - share / 2
-        w, b = (off @ x).bounded(1), off.sum().bounded(1)
-        for _ in range(1, self._rounds()):
+        rows, sides, _ = parts_of[0]
+        off = sides - rate / (runs[0].stop * widest) / 2
+        w, b = (off @ rows).bounded(1), off.sum().bounded(1)
+        levels = 4 + degree.bit_length()
+        for step in range(1, self._rounds()):
+            rows, sides, pull = parts_of[step % len(runs)]
             w, b = ready(w, levels), ready(b, levels)
-            margins = x @ w
+            margins = rows @ w
             margins = (margins + b if self.fit_intercept else margins).bounded(1)
-            off = sides - margins.apply(push)
+            off = sides - margins.apply(pull)
             kept = w if np.isinf(c) else w * (1 - rate / (c * n))
-            w, b = (kept + off @ x).bounded(1), (b + off.sum()).bounded(1)
+            w, b = (kept + off @ rows).bounded(1), (b + off.sum()).bounded(1)
         parts = {"coef": w * widest, "intercept": b * widest} if self.fit_intercept else {"coef": w * widest}
         self._keep(d, self._rounds(), **parts)
 

@@ -60,6 +60,10 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt) -> Result<(), CliError> {
         AnyPlan::Matrices(plan) => plan,
         AnyPlan::Model(plan) => return model::encrypt(args, a, &plan),
     };
+    if a.columns.is_some() {
+        let message = "--columns compares columns of a model's examples, and this is a plan of matrices; leave it out";
+        return Err(CliError::new(ErrorKind::Usage, message).in_file(&a.plan));
+    }
     let Some(input) = plan.expression().inputs().iter().find(|i| Some(&i.name) == a.name.as_ref()) else {
         let names: Vec<&str> = plan.expression().inputs().iter().map(|i| i.name.as_str()).collect();
         let given = match &a.name {

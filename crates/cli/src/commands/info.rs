@@ -1,20 +1,27 @@
 //! `sudare info`: what a file is, without any key.
 
+use super::model::{self, Compiled, ModelPlan};
+use super::stored::is_store;
 use super::{bytes, print};
 use crate::args;
 use crate::error::{CliError, InFile};
 use crate::matrices::{self, Format};
 use crate::{files, gzip};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use sudare_expr::Expr;
-use sudare_plan::Plan;
+use sudare_models::{Shared, either};
+use sudare_plan::{CostModel, Plan};
 use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::KeyId;
 use sudare_rlwe::wire::{Header, MAGIC, ObjectType, peek};
-use sudare_session::Announced;
+use sudare_search::{Index, Manifest};
+use sudare_serve::{Tokens, folder_bytes};
+use sudare_session::{Announced, Stored, application, machine};
+use sudare_store::layout::hex;
 
 /// Most bytes that are read from standard input.
 const MAX_STREAM: u64 = 4 << 30;
@@ -34,6 +41,11 @@ struct Found {
 impl Found {
     fn new(bytes: u64, what: impl Into<String>) -> Self {
         Self { bytes, what: what.into(), fields: Vec::new(), plan: String::new() }
+    }
+
+    /// A plan, or what has one.
+    fn planned(length: u64, what: String, plan: String, figures: Value) -> Self {
+        Self { plan, fields: vec![("figures", figures)], ..Self::new(length, what) }
     }
 
     fn add(&mut self, name: &'static str, value: impl Into<Value>) {
@@ -74,6 +86,8 @@ pub fn info(a: &args::Info) -> Result<(), CliError> {
     let found = if files::is_standard(path) {
         let whole = files::read(path, MAX_STREAM)?;
         described(&mut Cursor::new(&whole), whole.len() as u64, a)
+    } else if path.is_dir() {
+        folder(path)
     } else {
         let mut file: File = files::open_unbuffered(path)?;
         let length = file.metadata().in_file(path)?.len();
@@ -87,6 +101,25 @@ pub fn info(a: &args::Info) -> Result<(), CliError> {
     print(format!("{}  {}", path.display(), shown.join("\n")))
 }
 
+/// A folder of blocks: a matrix, or vectors of an index.
+fn folder(path: &Path) -> Result<Vec<Found>, CliError> {
+    if path.join("table.json").is_file() {
+        let table = Manifest::load(path)?;
+        let mut found = Found::new(folder_bytes(path), "a table of an index, encrypted");
+        found.add("rows", table.rows());
+        found.add("table", table.index);
+        return Ok(vec![found]);
+    }
+    if is_store(path) {
+        let stored = Stored::open(path)?;
+        let mut found = Found::new(stored.bytes(), "a stored matrix, encrypted");
+        found.add("value", stored.to_string());
+        found.add("plan", stored.plan().hash().to_string());
+        return Ok(vec![found]);
+    }
+    Err(CliError::new(ErrorKind::Io, "is a folder, and neither a stored matrix nor a table of an index; name a file"))
+}
+
 fn described(file: &mut (impl Read + Seek), length: u64, a: &args::Info) -> Result<Vec<Found>, CliError> {
     let mut start = Vec::new();
     file.by_ref().take(64).read_to_end(&mut start)?;
@@ -95,15 +128,34 @@ fn described(file: &mut (impl Read + Seek), length: u64, a: &args::Info) -> Resu
         return containers(file, length, &a.file);
     }
     if start.starts_with(b"PK") {
-        return Ok(vec![Found::new(length, "statistics or arrays that Python saved; not encrypted")]);
+        return Ok(vec![Found::new(
+            length,
+            "a .zip or .npz archive, not encrypted; a matrix is taken as .npy or .csv",
+        )]);
+    }
+    if start.starts_with(b"sudare_") {
+        return Ok(vec![Found::new(length, "a token for a server, secret: whoever has it asks as its tenant")]);
     }
     let mut whole = Vec::new();
+    if Compiled::is_one(&start) {
+        file.take(model::MAX_MODEL).read_to_end(&mut whole)?;
+        let plan = Compiled::from_bytes(&whole)?.plan();
+        return Ok(vec![of_model(length, "a compiled model, plan and weights for the server; not encrypted", &plan)?]);
+    }
     if start.trim_ascii_start().starts_with(b"{") {
         file.take(MAX_TEXT).read_to_end(&mut whole)?;
         return Ok(vec![text(&whole, length)?]);
     }
     file.take(matrices::MAX_BYTES).read_to_end(&mut whole)?;
     let size = whole.len() as u64;
+    if let Some(tokens) = std::str::from_utf8(&whole).ok().and_then(|text| Tokens::read(text).ok())
+        && !tokens.entries().is_empty()
+    {
+        let mut found = Found::new(size, "tokens of tenants of `sudare serve`, as hashes");
+        found.add("tokens", tokens.entries().len());
+        found.add("use", "more by `sudare token list`");
+        return Ok(vec![found]);
+    }
     Ok(vec![matrix(&gzip::unpacked(whole, matrices::MAX_BYTES)?, size, a)?])
 }
 
@@ -151,6 +203,10 @@ fn container(header: &Header, announced: Option<&Announced>) -> Found {
         line("value", format!("{batch}{rows}×{cols}, node {} of the plan's expression", found.node));
         line("plan", found.plan.to_string());
     }
+    if let Some((value, plan)) = announced.is_none().then(|| message(header)).flatten() {
+        line("value", value);
+        line("plan", plan);
+    }
     if header.key() != KeyId::NONE {
         line("key", header.key().to_string());
     }
@@ -173,20 +229,85 @@ fn container(header: &Header, announced: Option<&Announced>) -> Found {
     out
 }
 
+/// What the header of a message to or from a model or an index says: what it has, and of which plan it is.
+fn message(header: &Header) -> Option<(String, String)> {
+    let says: Value = serde_json::from_slice(application(header)?).ok()?;
+    let value = match (&says["answer"], says["examples"].as_u64()) {
+        (Value::Bool(answer), Some(examples)) => {
+            format!("{} of a model: {examples}", if *answer { "answers" } else { "examples" })
+        }
+        (Value::Null, None) => "questions to an index".into(),
+        (answer, None) => format!("the answers of an index: {}", answer["asked"].as_str()?),
+        _ => return None,
+    };
+    Some((value, says["plan"].as_str()?.to_owned()))
+}
+
+/// A model's plan, or what has it.
+fn of_model(length: u64, what: &str, plan: &ModelPlan) -> Result<Found, CliError> {
+    let (hash, text, shown) = either!(plan, plan => (Shared::hash(plan), plan.to_json(), plan.to_string()));
+    Ok(Found::planned(length, format!("{what}, {}", hex(&hash)), shown, figures(text)?))
+}
+
+/// What a text in JSON says, whole.
+fn figures(text: &str) -> Result<Value, CliError> {
+    serde_json::from_str(text).map_err(|e| CliError::new(ErrorKind::Format, format!("this is no JSON: {e}")))
+}
+
 fn text(whole: &[u8], length: u64) -> Result<Found, CliError> {
     let text = std::str::from_utf8(whole).map_err(|_| {
         CliError::new(ErrorKind::Format, "this is neither a plan nor an expression, for it is not text; copy it again")
     })?;
+    if let Some(plan) = model::plan_of(text) {
+        return of_model(length, "the plan of a model", &plan?);
+    }
+    let value: Value = figures(text)?;
+    if value["sudare_index"].is_number() {
+        let (index, prices) = (Index::from_json(text)?, machine::stored(files::cache_folder().as_deref()));
+        let shown = index.explain(&|work, log_n| prices.price(work, log_n, 1));
+        return Ok(Found::planned(length, format!("the plan of an index, {}", hex(&index.hash())), shown, value));
+    }
+    match value["sudare"].as_str() {
+        Some("learning") => return fit(&value, length),
+        Some("statistics") => {
+            let mut found = Found::new(length, "statistics of a table that Python saved, not encrypted");
+            found.add("rows", value["rows"].clone());
+            found.add("columns", value["columns"].clone());
+            return Ok(found);
+        }
+        _ => {}
+    }
+    if let Ok(prices) = serde_json::from_str::<BTreeMap<String, CostModel>>(text)
+        && !prices.is_empty()
+    {
+        let mut found = Found::new(length, "prices of operations that `sudare calibrate` measured");
+        found.add("machines", prices.into_keys().collect::<Vec<_>>());
+        return Ok(found);
+    }
     match (Plan::from_json(text), Expr::from_json(text)) {
         (Ok(plan), _) => {
-            let mut found = Found::new(length, format!("a plan, {}", plan.hash()));
-            found.plan = plan.to_string();
-            found.add("figures", super::plan::json(&plan)?);
-            Ok(found)
+            let figures = super::plan::json(&plan)?;
+            Ok(Found::planned(length, format!("a plan, {}", plan.hash()), plan.to_string(), figures))
         }
         (_, Ok(expr)) => Ok(Found::new(length, format!("an expression for `sudare plan`: {expr}"))),
         (Err(error), _) => Err(CliError::new(error.kind(), format!("this is not a plan: {error}"))),
     }
+}
+
+/// The plan of a fit of `sudare.learn`: of a product of the rows with themselves, and what the columns are.
+fn fit(value: &Value, length: u64) -> Result<Found, CliError> {
+    let product = Plan::from_json(&value["product"].to_string())?;
+    let [features, targets, classes] =
+        ["max_abs", "targets", "classes"].map(|name| value[name].as_array().map_or(0, Vec::len));
+    let what = format!(
+        "the plan of a fit, features: {features}, targets: {targets}, classes: {classes}; its product is plan {}",
+        product.hash()
+    );
+    let mut found = Found::planned(length, what, product.to_string(), super::plan::json(&product)?);
+    for name in ["max_abs", "targets", "classes"] {
+        found.add(name, value[name].clone());
+    }
+    Ok(found)
 }
 
 /// Numbers, and what a plan would want to know of them.

@@ -4,7 +4,7 @@ use super::client::{MAX_SECRET_BYTES, warn_if_others_read};
 use super::{bytes, remote, say};
 use crate::args::{self, Label};
 use crate::csv_file::Names;
-use crate::error::{CliError, InFile};
+use crate::error::{CliError, InFile, tell};
 use crate::files::{self, Access, Output};
 use crate::matrices::{self, Numbers};
 use crate::progress::Bar;
@@ -17,6 +17,7 @@ use sudare_models::{
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_rlwe::work::Work;
+use sudare_serve::Remote;
 use sudare_session::machine;
 
 /// What `compile` makes: the server's file and the plan.
@@ -34,7 +35,7 @@ const MOST_LABELS: usize = 20;
 pub type ModelPlan = NetworkOrForest<Plan, forest::Plan>;
 
 /// What a server's file has.
-type Compiled = NetworkOrForest<Model, forest::Model>;
+pub type Compiled = NetworkOrForest<Model, forest::Model>;
 
 /// The client of a model.
 type ModelClient = NetworkOrForest<Client, Client<forest::Plan>>;
@@ -123,7 +124,8 @@ pub fn keygen(args: &args::Args, a: &args::Keygen, plan: &ModelPlan) -> Result<(
     let files = wholes.iter().zip(notes);
     let lines = files.map(|(whole, note)| format!("{}  {}  {note}", whole.path().display(), bytes(whole.size())));
     say(args, lines.collect::<Vec<_>>().join("\n"))?;
-    files::place(wholes.into(), args.existing())
+    // A model has no public key, and one that is there belongs to another secret key.
+    files::place_without(wholes.into(), &a.output.join(args::KEY_FILES[1]), args.existing())
 }
 
 fn client(plan: &ModelPlan, path: &Path) -> Result<ModelClient, CliError> {
@@ -153,13 +155,54 @@ pub fn encrypt(args: &args::Args, a: &args::Encrypt, plan: &ModelPlan) -> Result
         return usage("a model has one input, in one file; leave --store and --as out");
     }
     let client = client(plan, &a.keys)?;
-    let (array, _) = matrices::array::<f64>(&a.matrix, &a.csv)?;
+    let (array, names) = matrices::array::<f64>(&a.matrix, &a.csv)?;
     let [inputs, _] = sizes(plan);
     check_shape(&array.shape, inputs).in_file(&a.matrix)?;
+    if let Some(path) = &a.columns {
+        let known = matrices::names(path, &a.csv)?.columns;
+        check_columns(names.columns.as_deref(), known.as_deref(), path, inputs).in_file(&a.matrix)?;
+    }
     let request = Threads::new(args.threads).run(|| either!(&client, client => client.encrypt(&array.data)));
     let request = request.in_file(&a.matrix)?;
+    if a.columns.is_none() && names.columns.is_some() {
+        tell(format!(
+            "warning: {}: its columns were not compared with the model's, whose plan has no names; --columns FILE does",
+            a.matrix.display()
+        ));
+    }
     let note = format!("{} encrypted examples", request.examples());
     write(args, &a.output, &request.to_bytes()?, &note)
+}
+
+/// Refuses other columns than those that a file names, or these in another order.
+fn check_columns(
+    found: Option<&[String]>,
+    known: Option<&[String]>,
+    path: &Path,
+    inputs: usize,
+) -> Result<(), CliError> {
+    let shape = |message: String| CliError::new(ErrorKind::Shape, message);
+    let count = |names: Option<&[String]>| names.map_or(0, <[String]>::len);
+    let Some(known) = known.filter(|known| known.len() == inputs) else {
+        let found = count(known);
+        let message =
+            format!("this file names {found} columns, and the model takes {inputs}; name those of its examples");
+        return Err(shape(message).in_file(path));
+    };
+    let Some(found) = found.filter(|found| found.len() == inputs) else {
+        let found = count(found);
+        return Err(shape(format!("this file names {found} of {inputs} columns; name all, or leave --columns out")));
+    };
+    match found.iter().zip(known).position(|(found, known)| found != known) {
+        Some(at) => Err(shape(format!(
+            "column {} is \"{}\", and \"{}\" in {}; give the columns of that file, in its order",
+            at + 1,
+            found[at],
+            known[at],
+            path.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn write(args: &args::Args, path: &Path, data: &[u8], note: &str) -> Result<(), CliError> {
@@ -168,6 +211,14 @@ fn write(args: &args::Args, path: &Path, data: &[u8], note: &str) -> Result<(), 
     let whole = out.finish()?;
     say(args, format!("{}  {}  {note}", path.display(), bytes(whole.size())))?;
     whole.put(args.existing())
+}
+
+/// The plan of a model that a server offers.
+fn model_plan(remote: &Remote, name: &str) -> Result<ModelPlan, CliError> {
+    let text = String::from_utf8(remote.model_plan(name)?).map_err(|_| {
+        CliError::new(ErrorKind::Format, "the server's plan of this model is not text; ask who runs it")
+    })?;
+    Ok(ModelPlan::from_json(&text)?)
 }
 
 /// Runs a model; with `--server` it is the name of one that the server offers.
@@ -179,6 +230,9 @@ pub fn run(args: &args::Args, a: &args::Run) -> Result<(), CliError> {
     }
     if let Some(remote) = a.remote.connect()? {
         let model = a.plan.display().to_string();
+        // What is no model there, or no request to it, is refused before it is sent.
+        let plan = model_plan(&remote, &model)?;
+        either!(&plan, plan => Request::from_bytes(plan, &files::read(input, MAX_MESSAGE)?)).in_file(input)?;
         let (keys, inputs) = (remote::send(&remote, &a.keys)?, remote::send(&remote, input)?);
         let mut out = Output::create(&a.output, Access::Usual)?;
         let job = remote::result(args, &remote, &sudare_serve::Request::Infer { model, keys, inputs }, &mut out)?;

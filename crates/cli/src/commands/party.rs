@@ -8,11 +8,16 @@ use crate::error::{CliError, InFile};
 use crate::files::{self, Access, Output};
 use crate::matrices::{self, Numbers};
 use std::path::Path;
+use std::time::{Duration, Instant};
 use sudare_methods::MatrixError;
+use sudare_ring::{ErrorKind, Kinded};
 use sudare_rlwe::wire::Wire;
 use sudare_serve::Request as Job;
 use sudare_session::Encrypted;
-use sudare_session::parties::{Member, Opened, Request, Room};
+use sudare_session::parties::{Member, Missing, Opened, Request, Room};
+
+/// Pauses between two looks at the messages: at first, and where nothing has come for long.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
 pub fn run(args: &Args, a: &Party) -> Result<(), CliError> {
     match a {
@@ -32,14 +37,18 @@ fn init(args: &Args, a: &Init) -> Result<(), CliError> {
     say(args, format!("{begun}\nnext, each of them: sudare party join {} --as NAME --home FOLDER", a.room.at.display()))
 }
 
-/// Who is missing, a line for each step.
+/// Who is missing.
 fn missing(room: &Room) -> Result<String, MatrixError> {
-    let line = |step: &str, names: &[String]| format!("{step:<8} waits for {}", names.join(", "));
-    let lines: Vec<String> = room.missing()?.iter().map(|m| line(m.step.name(), &m.names)).collect();
-    Ok(match lines.is_empty() {
+    Ok(shown(&room.missing()?))
+}
+
+/// Who is missing, a line for each step.
+fn shown(missing: &[Missing]) -> String {
+    let line = |m: &Missing| format!("{:<8} waits for {}", m.step.name(), m.names.join(", "));
+    match missing.is_empty() {
         true => "nobody is missing: keys are made by sudare party combine".into(),
-        false => lines.join("\n"),
-    })
+        false => missing.iter().map(line).collect::<Vec<_>>().join("\n"),
+    }
 }
 
 fn join(args: &Args, a: &Join) -> Result<(), CliError> {
@@ -99,8 +108,45 @@ fn decrypt(request: &Request, unanswered: &[String]) -> String {
 
 fn round(args: &Args, a: &Round) -> Result<(), CliError> {
     let mut own = Member::open(a.room.messages()?, &a.home, args.threads).in_file(&a.home)?;
-    own.round().in_file(&a.room.at)?;
-    say(args, missing(own.room()).in_file(&a.room.at)?)
+    let Some(seconds) = a.wait else {
+        own.round().in_file(&a.room.at)?;
+        return say(args, missing(own.room()).in_file(&a.room.at)?);
+    };
+    let (start, limit) = (Instant::now(), Duration::from_secs(seconds.into()));
+    let (mut pause, mut said) = (PAUSES.0, String::new());
+    loop {
+        let error = match own.round().and_then(|()| own.room().missing()) {
+            Ok(absent) if absent.is_empty() => {
+                // Takes over what came since.
+                own.round().in_file(&a.room.at)?;
+                return say(args, missing(own.room()).in_file(&a.room.at)?);
+            }
+            Ok(absent) => {
+                let lines = shown(&absent);
+                if lines != said {
+                    say(args, &lines)?;
+                    // Somebody is at work.
+                    (pause, said) = (PAUSES.0, lines);
+                }
+                let others = own.room().names().iter().filter(|name| *name != own.name());
+                let late = others.filter(|name| absent.iter().any(|missing| missing.names.contains(name)));
+                let names = late.map(String::as_str).collect::<Vec<_>>().join(", ");
+                CliError::new(
+                    ErrorKind::Shape,
+                    format!("messages of {names} have not come in {seconds} s; run this again"),
+                )
+            }
+            // A message that has not arrived completely, or a server that starts again.
+            Err(error) if matches!(error.kind(), ErrorKind::Format | ErrorKind::Io) => error.into(),
+            Err(error) => return Err(error).in_file(&a.room.at),
+        };
+        let left = limit.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            return Err(error.in_file(&a.room.at));
+        }
+        std::thread::sleep(pause.min(left));
+        pause = (2 * pause).min(PAUSES.1);
+    }
 }
 
 fn value(room: &Room, path: &Path) -> Result<Encrypted, CliError> {

@@ -90,6 +90,9 @@ pub struct Round {
     /// The party's own folder
     #[arg(long, value_name = "FOLDER")]
     pub home: PathBuf,
+    /// Go on until nobody is missing, for at most so many seconds [without a number: 3600]. Exit code 3 if somebody is missing then
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "3600")]
+    pub wait: Option<u32>,
 }
 
 #[derive(Debug, Arguments)]

@@ -8,6 +8,7 @@ mod endings;
 mod flow;
 mod genome;
 mod index;
+mod kinds;
 mod manners;
 mod model;
 mod party;

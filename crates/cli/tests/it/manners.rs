@@ -73,58 +73,6 @@ fn standard_input_and_output() {
     place.fails("decrypt plan.json --keys - c.ct -o c.csv", 2, "keys are read from files");
 }
 
-#[test]
-fn every_kind_of_file_is_told() {
-    let place = Place::new();
-    place.matrix("a.npy", 2, 2, &[1.0, -2.0, 3.0, f64::NAN]);
-    place.write("b.csv", "name,x,y\nrow,1,2\nother,3,4\n");
-    place.ok("plan --left 2x2 --right 2x2 --max-abs 4 --error 1e-4 -o plan.json");
-    place.ok("keygen plan.json -o keys");
-    place.ok("encrypt plan.json --keys keys/secret.key --as right b.csv -o b.ct");
-    place.ok("bits keygen --parameters insecure_test_gates -o bits");
-    place.write("truth.csv", "1\n0\n");
-    place.ok("bits encrypt --keys bits/secret.key --dtype bool truth.csv -o truth.ct");
-    for (file, phrases) in [
-        ("plan.json", &["a plan", "128-bit security"][..]),
-        ("keys/secret.key", &["a secret key", "keep it to yourself"]),
-        ("keys/public.key", &["a public key"]),
-        ("keys/eval.keys", &["evaluation keys", "for the server"]),
-        ("b.ct", &["a bundle of ciphertexts", "2×2, node", "plan  "]),
-        ("bits/secret.key", &["TFHE parameters", "a TFHE client key", "keep it"]),
-        ("bits/eval.keys", &["a TFHE server key"]),
-        ("truth.ct", &["TFHE parameters", "an array of encrypted integers"]),
-        ("a.npy", &["a matrix, .npy", "2×2", "1 numbers are not finite"]),
-        ("b.csv", &["a matrix, .csv", "integers", "x, y", "row, other"]),
-    ] {
-        let shown = place.ok(&format!("info {file}"));
-        assert!(phrases.iter().all(|phrase| shown.contains(phrase)), "{file}: {shown}");
-        assert!(!shown.contains("public encrypts"), "{shown}");
-    }
-    let json = |words: &str| serde_json::from_str::<serde_json::Value>(&place.ok(words)).unwrap();
-    let found = json("info b.csv --json");
-    assert_eq!(
-        (&found[0]["shape"], &found[0]["largest"], &found[0]["integers"]),
-        (&[2, 2].into(), &4.0.into(), &true.into())
-    );
-    assert_eq!(found[0]["columns"], serde_json::json!(["x", "y"]));
-    let value = json("info b.ct --json");
-    assert!(value[0]["bytes"].as_u64() == Some(place.read("b.ct").len() as u64) && value[0]["plan"].is_string());
-    // A plan says the same when it is made and when it is looked at.
-    let planned = json("plan --left 2x2 --right 2x2 --max-abs 4 --json -o again.json");
-    assert_eq!(planned, json("info again.json --json")[0]["figures"]);
-    assert!(planned["figures"]["seconds"].is_number() && planned["figures"]["security_bits"].as_u64() >= Some(128));
-    let whole = place.read("b.ct");
-    for cut in [10, 200, whole.len() - 1] {
-        place.write("cut", &whole[..cut]);
-        place.fails("info cut", 5, "");
-    }
-    place.write("letter", "Dear all,\nhello\n");
-    place.fails("info letter", 5, "none of sudare's files");
-    place.write("other.json", "{\"a\": 1}");
-    place.fails("info other.json", 5, "not a plan");
-    place.fails("info nowhere", 7, "check the path");
-}
-
 /// Tables and arrays packed by gzip, by their names and from a pipe.
 #[test]
 fn packed_files_are_read() {

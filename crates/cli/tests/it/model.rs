@@ -4,6 +4,9 @@ use crate::common::*;
 #[cfg(unix)]
 use crate::serve::Server;
 use std::fs;
+use sudare_models::forest::{self, Forest, Node};
+use sudare_models::{Goal, Label};
+use sudare_rlwe::work::Work;
 
 /// A field of a protobuf message.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
@@ -50,7 +53,8 @@ fn clear(x: [f64; 4]) -> [f64; 3] {
 
 const INPUTS: [[f64; 4]; 2] = [[0.9, -0.4, 0.3, 0.2], [0.1, 0.8, -0.6, -0.7]];
 
-fn compiled() -> Place {
+/// A network's files in m/, keys in keys/, and encrypted inputs.
+pub fn compiled() -> Place {
     let place = Place::new();
     fs::write(place.path("net.onnx"), network()).unwrap();
     let row = |i: usize| (0..4).map(move |j| ((i * 7 + j * 3) % 11) as f64 / 5.0 - 1.0).map(|x| x.to_string());
@@ -100,6 +104,96 @@ fn a_network_computes_on_what_it_cannot_read() {
     place.fails("run m/model.bin --keys strange/eval.keys x.ct -o other", 4, "key");
 }
 
+/// A forest of one tree: whether the third of four numbers is above a half. In a ring without security.
+pub fn forest() -> forest::Model {
+    let leaf = |value: f64| Node::Leaf(vec![value]);
+    let split = Node::Split { feature: 2, threshold: 0.5, left: 1, right: 2 };
+    let forest = Forest::new(4, false, vec![0.0], vec![vec![split, leaf(-1.0), leaf(1.0)]]).unwrap();
+    let goal = Goal { insecure: Some(9), agreement: 0.0, label: Label::Numbers, ..Goal::default() };
+    forest::Model::compile(&forest, INPUTS.as_flattened(), &goal, &|work: &Work, _| work.ntt + work.pass).unwrap()
+}
+
+/// Columns of other names or in another order are refused where names are given; where none are, a line says that nobody looked.
+#[test]
+fn columns_are_those_of_the_examples() {
+    let place = compiled();
+    fs::write(place.path("forest.json"), forest().plan().to_json()).unwrap();
+    place.ok("keygen forest.json -o forest");
+    let table = |order: [usize; 4], header: &str| {
+        let row = |x: &[f64; 4]| order.map(|i| x[i].to_string()).join(",") + "\n";
+        format!("{header}{}", INPUTS.iter().map(row).collect::<String>())
+    };
+    let usual = [0, 1, 2, 3];
+    for (name, text) in [
+        ("names.csv", "age,height,weight,pulse\n".to_owned()),
+        ("examples.csv", table(usual, "age,height,weight,pulse\n")),
+        ("three.csv", "age,height,weight\n".to_owned()),
+        ("same.csv", table(usual, "age,height,weight,pulse\n")),
+        ("rows.csv", "patient,age,height,weight,pulse\nanna,0.9,-0.4,0.3,0.2\nben,0.1,0.8,-0.6,-0.7\n".to_owned()),
+        ("order.csv", table([0, 2, 1, 3], "age,weight,height,pulse\n")),
+        ("other.csv", table(usual, "age,height,weight,temperature\n")),
+    ] {
+        fs::write(place.path(name), text).unwrap();
+    }
+    for encrypt in ["encrypt m/plan.json --keys keys/secret.key", "encrypt forest.json --keys forest/secret.key"] {
+        let told = |words: &str| {
+            let words = format!("{encrypt} {words} -o made.ct --force");
+            let out = place.run(&words.split(' ').collect::<Vec<_>>());
+            assert!(out.status.success(), "{words}: {out:?}");
+            String::from_utf8(out.stderr).unwrap()
+        };
+        for names in ["names.csv", "examples.csv"] {
+            for table in ["same.csv", "rows.csv"] {
+                assert_eq!(told(&format!("{table} --columns {names}")), "");
+            }
+            for (table, phrase) in [
+                ("order.csv", "order.csv: column 2 is \"weight\", and \"height\" in"),
+                ("other.csv", "column 4 is \"temperature\", and \"pulse\" in"),
+                ("x.csv", "names 0 of 4 columns"),
+            ] {
+                place.fails(&format!("{encrypt} {table} --columns {names} -o other.ct"), 3, phrase);
+            }
+        }
+        place.fails(&format!("{encrypt} same.csv --columns three.csv -o other.ct"), 3, "three.csv: this file names 3");
+        place.fails(&format!("{encrypt} same.csv --columns x.csv -o other.ct"), 3, "x.csv: this file names 0");
+        for table in ["same.csv", "order.csv"] {
+            let line = told(table);
+            assert!(line.lines().count() == 1 && line.contains(table) && line.contains("--columns FILE"), "{line}");
+        }
+        assert_eq!(told("x.csv"), "");
+    }
+    // What was compared computes as before.
+    place.ok("encrypt m/plan.json --keys keys/secret.key same.csv --columns names.csv -o same.ct");
+    place.ok("run m/model.bin --keys keys/eval.keys same.ct -o y.ct");
+    check(&place, "y.ct");
+    place.ok("plan --left 2x4 --right 4x1 -o plan.json");
+    place.fails(
+        "encrypt plan.json --keys keys/secret.key --as left x.csv --columns names.csv -o other.ct",
+        2,
+        "--columns",
+    );
+}
+
+/// New keys of a model leave no public key behind that belongs to other ones.
+#[test]
+fn a_public_key_of_other_keys_does_not_stay() {
+    let place = Place::new();
+    fs::write(place.path("forest.json"), forest().plan().to_json()).unwrap();
+    place.ok("plan --left 2x4 --right 4x1 -o plan.json");
+    place.ok("keygen plan.json -o keys");
+    place.ok("keygen plan.json -o public");
+    fs::remove_file(place.path("public/secret.key")).unwrap();
+    fs::remove_file(place.path("public/eval.keys")).unwrap();
+    place.fails("keygen forest.json -o public", 2, "public.key");
+    for folder in ["keys", "public"] {
+        place.ok(&format!("keygen forest.json -o {folder} --force"));
+        assert!(place.path(folder).join("secret.key").exists() && !place.path(folder).join("public.key").exists());
+    }
+    // A secret key under that name is none that may be lost.
+    fs::rename(place.path("keys/secret.key"), place.path("public/public.key")).unwrap();
+    place.fails("keygen forest.json -o public --force", 2, "public.key");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_network_at_a_server_answers_as_one_here() {
@@ -108,7 +202,12 @@ fn a_network_at_a_server_answers_as_one_here() {
     fs::copy(place.path("m/model.bin"), there.path("model.bin")).unwrap();
     let server = Server::start(&there, &["--model", "net=model.bin"]);
     let far = format!("--server http://{} --token-file token", server.address);
+    // Nothing is sent to a model that is not there, nor what is no request to one that is.
+    place.fails(&format!("run other --keys keys/eval.keys x.ct -o z.ct {far}"), 4, "no such");
+    place.fails(&format!("run net --keys keys/eval.keys x.csv -o z.ct {far}"), 5, "x.csv");
+    let sent = || fs::read_dir(there.path("data/clinic/objects")).unwrap().count();
+    assert_eq!(sent(), 0);
     place.ok(&format!("run net --keys keys/eval.keys x.ct -o y.ct {far}"));
     check(&place, "y.ct");
-    place.fails(&format!("run other --keys keys/eval.keys x.ct -o z.ct {far}"), 4, "no such");
+    assert!(sent() > 0);
 }

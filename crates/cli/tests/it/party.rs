@@ -3,6 +3,8 @@
 use crate::common::*;
 #[cfg(unix)]
 use crate::serve::Server;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 #[test]
 fn three_parties_by_files_alone() {
@@ -28,6 +30,55 @@ fn three_parties_at_a_server() {
     three_parties(&place, room);
     assert!(!place.path("study").exists());
     place.fails("party round study --home north --server http://127.0.0.1:1 --token-file token", 7, "127.0.0.1:1");
+}
+
+/// Commands that wait make the keys of a product, each started once; one is killed and started again.
+fn by_waiting(place: &Place, room: &str) {
+    place.ok("plan --left 2x3 --right 3x2 --error 1e-2 --parties 3 --threshold 2 --release 5,20 -o product.json");
+    place.ok(&format!("party init {room} --plan product.json --names north,south,west"));
+    for name in ["north", "south", "west"] {
+        place.ok(&format!("party join {room} --as {name} --home {name}"));
+    }
+    let words = |name: &str| format!("party round {room} --home {name}");
+    let start = |name: &str| {
+        let words = format!("{} --wait=300", words(name));
+        let mut command = place.command(&words.split(' ').collect::<Vec<_>>());
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    place.ok(&words("north"));
+    place.fails(&format!("{} --wait=1", words("north")), 3, "messages of south, west have not come in 1 s");
+    let mut ended = start("north");
+    let mut line = String::new();
+    BufReader::new(ended.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("waits for south, west"), "{line}");
+    let south = start("south");
+    ended.kill().unwrap();
+    ended.wait().unwrap();
+    for child in [south, start("west"), start("north")] {
+        let out = child.wait_with_output().unwrap();
+        let text = String::from_utf8(out.stdout).unwrap();
+        assert!(out.status.success() && text.trim_end().ends_with("made by sudare party combine"), "{text}");
+    }
+    place.ok(&format!("party combine {room} -o made"));
+    assert!(place.path("made/eval.keys").exists());
+    // Each has taken over what the others sent: it can decrypt.
+    for name in ["north", "south", "west"] {
+        assert!(place.ok(&words(name)).contains("nobody is missing"));
+    }
+}
+
+#[test]
+fn commands_that_wait_by_files_alone() {
+    by_waiting(&Place::new(), "room");
+}
+
+#[cfg(unix)]
+#[test]
+fn commands_that_wait_at_a_server() {
+    let place = Place::new();
+    place.write("token", place.ok("token add clinic --tokens tokens").trim());
+    let server = Server::start(&place, &[]);
+    by_waiting(&place, &format!("study --server http://{} --token-file token", server.address));
 }
 
 /// A session in the room that each command names.

@@ -12,7 +12,7 @@ use crate::error::MatrixError;
 use crate::slots::tiles::Axis;
 use std::borrow::Cow;
 use sudare_expr::Shape;
-use sudare_expr::{ExprError, Matrix};
+use sudare_expr::{ExprError, Lines, Matrix};
 use sudare_he::ckks::{Ciphertext, Decrypted, EncodeAt, Encoder, Evaluator, Params, ParamsLiteral, Plaintext};
 use sudare_ring::threads;
 
@@ -342,6 +342,29 @@ impl<'a> Grid<'a> {
         });
         let tiles = tiles.into_iter().collect::<Result<_, MatrixError>>()?;
         Ok(Self { layout, clean: Clean::ALL, tiles })
+    }
+
+    /// A run of rows that begins and ends where tiles do, or at the table's end. No level.
+    ///
+    /// # Errors
+    /// [`MatrixError::NotPlanned`] for other rows, and for columns; [`MatrixError::Count`].
+    pub fn rows(&self, axis: Axis, taken: &Lines) -> Result<Self, MatrixError> {
+        check_count("tiles", self.tiles.len(), self.layout.ciphertexts())?;
+        let (Lines { start, count, .. }, GridLayout { rows, tile_rows, .. }) = (*taken, self.layout);
+        let run = Lines { start, step: 1, count, at: 0, stride: 1, size: count };
+        let ends = |row: usize| row.is_multiple_of(tile_rows) || row == rows;
+        // One row of several is not replicated.
+        let lies = count > 1 && ends(start) && ends(start + count);
+        if axis == Axis::Columns || *taken != run || !taken.fit(rows) || !(lies || count == rows) {
+            let planned = format!(
+                "tables over whole ciphertexts are cut between rows alone, at multiples of {tile_rows}, and not put together; \
+                 take a context without columns, or multiply by a plain column of zeros and ones and sum"
+            );
+            return Err(MatrixError::NotPlanned { operation: "a slice of a table", planned });
+        }
+        let across = self.layout.tiles().1;
+        let tiles = &self.tiles[start / tile_rows * across..(start + count).div_ceil(tile_rows) * across];
+        Ok(Self { layout: GridLayout { rows: count, ..self.layout }, clean: self.clean, tiles: tiles.to_vec().into() })
     }
 
     /// The sum over an axis, which stays with length one and is replicated. [`Grid::sum_levels`] levels; none for an axis of

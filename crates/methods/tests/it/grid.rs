@@ -3,7 +3,7 @@
 use crate::common::random;
 use proptest::prelude::*;
 use std::sync::LazyLock;
-use sudare_expr::{ExprError, Matrix};
+use sudare_expr::{ExprError, Lines, Matrix};
 use sudare_he::ckks::{Ciphertext, Decryptor, Encoder, Encryptor, Evaluator, Params, ParamsLiteral};
 use sudare_methods::MatrixError;
 use sudare_methods::slots::grid::{Clean, Grid, GridLayout};
@@ -132,6 +132,38 @@ proptest! {
             w.expect(&product, |i, j| at(&wanted, i, j) * at(&x, i, j));
         }
     }
+}
+
+/// The rows from `start` on.
+fn run(start: usize, count: usize) -> Lines {
+    Lines { start, step: 1, count, at: 0, stride: 1, size: count }
+}
+
+/// Runs of whole tiles, with what stands beside them.
+#[test]
+fn rows_are_taken_by_whole_tiles() {
+    let (w, level) = (&*WORLD, |grid: &Grid<'_>| grid.tiles[0].level());
+    for cols in [1, 20] {
+        let x = random(3, 75, cols);
+        let table = w.encrypt(&x);
+        for (start, count) in [(0, 32), (0, 64), (32, 32), (32, 43), (64, 11), (0, 75)] {
+            let rows = table.rows(Axis::Rows, &run(start, count)).unwrap();
+            assert_eq!((rows.layout.shape(), level(&rows)), ((count, cols), level(&table)));
+            w.expect(&rows, |i, j| x.get(start + i, j));
+            // Sums over rows count what was taken alone.
+            let sum = rows.sum(&w.evaluator, Axis::Rows).unwrap();
+            w.expect(&sum, |_, j| (start..start + count).map(|i| x.get(i, j)).sum());
+        }
+        let other = [run(1, 31), run(0, 31), run(32, 1), run(74, 1), run(64, 12), run(96, 32)];
+        let steps = [Lines { step: 2, ..run(0, 32) }, Lines { at: 1, size: 33, ..run(0, 32) }];
+        for lines in other.iter().chain(&steps) {
+            let refused = table.rows(Axis::Rows, lines);
+            assert!(matches!(refused, Err(MatrixError::NotPlanned { .. })), "{lines:?}");
+        }
+        assert!(table.rows(Axis::Columns, &run(0, cols)).is_err());
+    }
+    let row = w.encrypt(&random(4, 1, 20));
+    w.expect(&row.rows(Axis::Rows, &run(0, 1)).unwrap(), |_, j| random(4, 1, 20).get(0, j));
 }
 
 #[test]

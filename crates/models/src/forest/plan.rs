@@ -5,7 +5,7 @@ use super::places::Places;
 use super::tree::MAX_DEPTH;
 use crate::approximate::Label;
 use crate::error::{ModelError, format};
-use crate::plan::{Operations, size};
+use crate::plan::{Operations, counted, size};
 use crate::shared::{Footprint, Shared};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -278,15 +278,16 @@ impl fmt::Display for Plan {
             bits => format!("{bits} bits of security"),
         };
         let thresholds: usize = p.columns.iter().map(|c| c.thresholds.len()).sum();
-        writeln!(f, "a forest: {} features in, {} scores out", p.inputs, p.outputs)?;
+        writeln!(f, "a forest: {} in, {} out", counted(p.inputs, "feature"), counted(p.outputs, "score"))?;
         writeln!(
             f,
-            "{thresholds} thresholds in {} groups of up to {}; up to {} ways of up to {} steps in {} ciphertexts",
-            p.columns.len(),
+            "{} in {} of up to {}; up to {} of up to {} in {}",
+            counted(thresholds, "threshold"),
+            counted(p.columns.len(), "group"),
             p.most,
-            p.ways.saturating_mul(p.parts),
-            p.depth,
-            p.parts
+            counted(p.ways.saturating_mul(p.parts), "way"),
+            counted(p.depth, "step"),
+            counted(p.parts, "ciphertext")
         )?;
         writeln!(
             f,
@@ -297,17 +298,17 @@ impl fmt::Display for Plan {
         )?;
         writeln!(
             f,
-            "{} rows a ciphertext; {} keys and those of tables, {} in memory; encoded trees {}",
-            p.rows,
-            p.galois.len(),
+            "{} a ciphertext; {} and those of tables, {} in memory; encoded trees {}",
+            counted(p.rows, "row"),
+            counted(p.galois.len(), "key"),
             size(self.key_bytes()),
             size(p.prepared[0])
         )?;
         writeln!(
             f,
-            "{} rows: {:.1e} s on one thread by the prices of the machine that compiled it, {:.1e} s where trees are encoded for each; a server: {} \
+            "{}: {:.1e} s on one thread by the prices of the machine that compiled it, {:.1e} s where trees are encoded for each; a server: {} \
              of memory, or {}",
-            p.rows,
+            counted(p.rows, "row"),
             p.seconds,
             p.seconds + p.encoding,
             size(self.memory(true)),
@@ -322,9 +323,9 @@ impl fmt::Display for Plan {
         if p.label != Label::Numbers {
             writeln!(
                 f,
-                "agreement: {:.2} % of the {} examples have a label that no such error changes",
+                "agreement: {:.2} % of {} have a label that no such error changes",
                 100.0 * p.agreement,
-                p.examples
+                counted(p.examples, "example")
             )?;
         }
         write!(
