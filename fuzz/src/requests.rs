@@ -209,7 +209,7 @@ fn settings(data: &Path) -> Settings {
 fn open(data: &Path, log: &Arc<Mutex<Vec<String>>>) -> Service {
     let tokens: String =
         TOKENS.iter().map(|(name, token)| format!("{name} {}\n", Digest::of(token.as_bytes()))).collect();
-    let panel = ServedPanel { name: "golden".into(), panel: world().panel.clone(), padding: None };
+    let panel = ServedPanel { name: "golden".into(), panel: world().panel.clone(), padding: None, most_queries: None };
     let served = Served { panels: vec![panel], ..Served::default() };
     let log = log.clone();
     let lines = move |event: &Event| {

@@ -78,7 +78,7 @@ from ._plot import Picture
 from ._polynomial import Polynomial, fit
 from ._ranges import Range, Ranges, ranges
 from ._release import Release
-from ._remote import Remote, RemoteModel, RemoteRoom, RemoteServer, RemoteTable, remote
+from ._remote import Remote, RemoteModel, RemoteObject, RemoteRoom, RemoteServer, RemoteTable, remote
 from ._session import Client, PublicClient, Server
 from ._small_array import EncryptedSmall
 from ._small_context import Choice, SmallContext, explain
@@ -145,6 +145,7 @@ __all__ = [
     "Remote",
     "RemoteError",
     "RemoteModel",
+    "RemoteObject",
     "RemoteRoom",
     "RemoteServer",
     "RemoteTable",

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -35,6 +36,7 @@ __all__ = [
     "Remote",
     "RemoteError",
     "RemoteModel",
+    "RemoteObject",
     "RemotePanel",
     "RemoteRoom",
     "RemoteServer",
@@ -82,6 +84,30 @@ class Remote:
         Raises `RemoteError` for a server that cannot be reached, has no such object or sends another.
         """
         return self._core.fetch(name)
+
+    def objects(self) -> list[RemoteObject]:
+        """The objects that this tenant has at the server, the longest unused first: they take its storage.
+
+        Tables, rooms and records of jobs take storage too.
+
+        Raises `RemoteError` for a server that cannot be reached or refuses.
+        """
+        found = self._core.objects()
+        try:
+            return [
+                RemoteObject(name, kind, size, datetime.fromtimestamp(used / 1000, timezone.utc))
+                for name, kind, size, used in found
+            ]
+        except (OSError, OverflowError, ValueError) as error:
+            raise _nonsense(f"an object was used at no moment ({error})") from error
+
+    def delete(self, name: str) -> None:
+        """Remove an object by its name. Evaluation keys that are removed have to be sent again.
+
+        Raises `RemoteError` for a server that cannot be reached or has no such object, and of the kind
+        "state" while a job that waits or runs names the object, or a room has it.
+        """
+        self._core.delete_object(name)
 
     def run(self, request: dict[str, Any], report: Report | None = None) -> bytes:
         """Ask for a job and wait for its result. Ctrl-C cancels the job.
@@ -194,6 +220,20 @@ def _nonsense(what: str) -> RemoteError:
         f"the server's answer makes no sense: {what}; check that it is a sudare server of this release",
         "answer",
     )
+
+
+@dataclass(frozen=True)
+class RemoteObject:
+    """An object of a tenant at a server. Made by `Remote.objects`."""
+
+    #: SHA-256 of its bytes, as `Remote.send` gives it.
+    name: str
+    #: What it is, in words, as "evaluation keys"; "an unfinished upload" for what has arrived of one.
+    kind: str
+    #: Its bytes on the server's disk.
+    size: int
+    #: When it was last sent to, read or named by a job.
+    used: datetime
 
 
 @dataclass(frozen=True)

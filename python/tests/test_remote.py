@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timezone
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,33 @@ def test_refusals_are_those_of_a_server_here(served: tuple[str, str]) -> None:
     with pytest.raises(sd.InputError):
         sd.remote(url, token="a b")
     assert remote.config()["panels"] == []
+
+
+def test_a_tenant_lists_and_removes_its_objects(tmp_path: Path) -> None:
+    plan = sd.plan(lambda A, B: A @ B, A=sd.spec((2, 2)), B=sd.spec((2, 2)), error=1e-4)
+    clients = [sd.Client(plan), sd.Client(plan)]
+    keys = len(clients[0].server().to_bytes())
+    with serving(tmp_path, "--storage", str(keys + keys // 2)) as (url, token):
+        remote = sd.remote(url, token=token)
+        assert remote.objects() == []
+        remote.server(clients[0])
+        with pytest.raises(sd.RemoteError, match="delete objects") as caught:
+            remote.server(clients[1])
+        assert caught.value.kind == "quota"
+        kinds = {known.kind: known for known in remote.objects()}
+        assert kinds.keys() == {"a plan", "evaluation keys"}
+        found = kinds["evaluation keys"]
+        assert found.size == keys
+        assert len(remote.fetch(found.name)) == keys
+        assert abs((datetime.now(timezone.utc) - found.used).total_seconds()) < 600
+        remote.delete(found.name)
+        assert [known.kind for known in remote.objects()] == ["a plan"]
+        remote.server(clients[1])
+        with pytest.raises(sd.RemoteError) as caught:
+            remote.delete(found.name)
+        assert caught.value.kind == "not-found"
+        with pytest.raises(sd.InputError):
+            remote.delete("keys")
 
 
 def test_every_kind_of_refusal_has_its_class(monkeypatch: pytest.MonkeyPatch) -> None:

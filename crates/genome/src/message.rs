@@ -3,9 +3,10 @@
 use crate::bytes::{Put, flag, text};
 use crate::error::GenomeError;
 use crate::panel::{MAX_STARTS, MAX_WINDOW, PanelHash};
-use crate::{Protocol, Question, Shape};
+use crate::{Panel, Protocol, Question, Shape};
 use std::fmt;
-use sudare_rlwe::wire::{Fields, Header, ObjectType, Reader, State, WireError, Writer};
+use std::io::Read;
+use sudare_rlwe::wire::{Fields, Header, ObjectType, Reader, Source, State, WireError, Writer};
 use sudare_rlwe::{KeyId, ParamsHash};
 use zeroize::Zeroizing;
 
@@ -101,7 +102,12 @@ impl Head {
     /// # Errors
     /// [`GenomeError::Wire`], [`GenomeError::Range`].
     pub fn read(bytes: &[u8]) -> Result<(Self, Reader<'_>), GenomeError> {
-        let mut reader = Reader::plain(bytes, ObjectType::GenomeQuery)?;
+        Self::of_source(Source::Bytes(bytes))
+    }
+
+    fn of_source(source: Source<'_>) -> Result<(Self, Reader<'_>), GenomeError> {
+        let mut reader = Reader::open(source, ObjectType::GenomeQuery)?;
+        reader.header().expect_no_state()?;
         let mut fields = Fields::new(reader.header().meta());
         let protocol = Protocol::from_code(fields.u32()?)?;
         let private = flag(&mut fields)?;
@@ -128,6 +134,26 @@ impl Head {
     /// As for [`Head::read`].
     pub fn peek(bytes: &[u8]) -> Result<Self, GenomeError> {
         Ok(Self::read(bytes)?.0)
+    }
+
+    /// Only the open part, from the front of a stream.
+    ///
+    /// # Errors
+    /// As for [`Head::read`].
+    pub fn read_from(mut input: impl Read) -> Result<Self, GenomeError> {
+        Ok(Self::of_source(Source::stream(&mut input))?.0)
+    }
+
+    /// Refuses a query for another panel, and one that the panel's policy does not allow.
+    ///
+    /// # Errors
+    /// [`GenomeError::WrongPanel`], [`GenomeError::Policy`].
+    pub fn check(&self, panel: &Panel) -> Result<(), GenomeError> {
+        let outline = panel.outline();
+        if self.panel != outline.hash {
+            return Err(GenomeError::WrongPanel { found: self.panel, expected: outline.hash });
+        }
+        outline.policy.check(self.sites, self.starts.len(), self.eps)
     }
 }
 

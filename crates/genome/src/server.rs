@@ -160,11 +160,7 @@ impl Server {
     /// [`GenomeError::WrongPanel`], [`GenomeError::Policy`], [`GenomeError::MissingKeys`], and those of the protocols.
     pub fn search(&self, query: &[u8], options: Options<'_>) -> Result<(Vec<u8>, Counters), GenomeError> {
         let head = Head::peek(query)?;
-        let outline = self.panel().outline();
-        if head.panel != outline.hash {
-            return Err(GenomeError::WrongPanel { found: head.panel, expected: outline.hash });
-        }
-        outline.policy.check(head.sites, head.starts.len(), head.eps)?;
+        head.check(self.panel())?;
         let id = peek(query)?.key();
         self.count(id, head.batch as u64)?;
         let progress = options.progress.unwrap_or(&|_, _| ());

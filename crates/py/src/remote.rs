@@ -98,6 +98,19 @@ impl Remote {
         Ok(PyBytes::new(py, &found))
     }
 
+    /// The tenant's objects, the longest unused first: name, kind, bytes, and milliseconds since 1970 of the last use.
+    fn objects(&self, py: Python<'_>) -> Result<Vec<(String, String, u64, u64)>> {
+        let remote = self.0.clone();
+        let found = away(py, None, refused, move |_| remote.objects())?;
+        Ok(found.into_iter().map(|o| (o.digest.to_string(), o.kind, o.bytes, o.used)).collect())
+    }
+
+    /// Removes an object.
+    fn delete_object(&self, py: Python<'_>, name: &str) -> Result<()> {
+        let (remote, name) = (self.0.clone(), named(name)?);
+        away(py, None, refused, move |_| remote.delete_object(name))
+    }
+
     /// The description of a panel.
     fn sites<'py>(&self, py: Python<'py>, panel: String) -> Result<Bound<'py, PyBytes>> {
         let remote = self.0.clone();

@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::problem::Problem;
-use crate::request::{JobView, Message, Request, State, TableView};
+use crate::request::{JobView, Message, ObjectView, Request, State, TableView};
 use crate::tls::TrustingConnector;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -26,6 +26,8 @@ const PIECE: u64 = 8 << 20;
 /// Most bytes of an answer that is no object, and of the description of a panel.
 const MAX_ANSWER: u64 = 8 << 20;
 const MAX_SITES: u64 = 1 << 30;
+/// Most bytes of a list of objects: each takes about 180.
+const MAX_OBJECTS: u64 = 1 << 28;
 /// Most bytes of an object that is fetched.
 const MAX_OBJECT: u64 = 64 << 30;
 /// The most time between two questions about a job.
@@ -643,10 +645,21 @@ impl Remote {
         self.delete(&format!("/v1/jobs/{id}"))
     }
 
-    /// Removes an object.
+    /// The tenant's objects, the longest unused first.
     ///
     /// # Errors
     /// [`RemoteError`].
+    pub fn objects(&self) -> Result<Vec<ObjectView>, RemoteError> {
+        self.tried(|| {
+            let text = self.bytes(self.get("/v1/objects", self.patience.piece)?, MAX_OBJECTS)?;
+            serde_json::from_slice(&text).map_err(|e| RemoteError::Answer(told(e)))
+        })
+    }
+
+    /// Removes an object.
+    ///
+    /// # Errors
+    /// [`RemoteError`]; of the kind [`ErrorKind::State`] while a job that waits or runs names it, or a room has it.
     pub fn delete_object(&self, digest: Digest) -> Result<(), RemoteError> {
         self.delete(&format!("/v1/objects/{digest}"))
     }

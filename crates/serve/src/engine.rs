@@ -11,6 +11,7 @@ use std::io::{BufReader, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sudare_expr::{Matrix, Operation};
+use sudare_genome::message::Head;
 use sudare_genome::{Options, Padding, Panel};
 use sudare_models::{Shared as _, either, forest};
 use sudare_plan::MAX_PLAN_BYTES;
@@ -38,6 +39,8 @@ pub struct ServedPanel {
     pub panel: Arc<Panel>,
     /// Classes of padded searches. With them every search by "trie" is padded; without, none is.
     pub padding: Option<Padding>,
+    /// The most haplotypes that a tenant may ask about, for good; without it as many as it likes.
+    pub most_queries: Option<u64>,
 }
 
 impl ServedPanel {
@@ -171,6 +174,16 @@ impl Engine {
     /// A panel by its name.
     pub fn panel(&self, name: &str) -> Result<&ServedPanel, Problem> {
         self.served.panels.iter().find(|panel| panel.name == name).ok_or_else(|| Problem::not_found("panel"))
+    }
+
+    /// What a request asks of a panel: the panel, and of how many haplotypes. Refuses what no search in it answers.
+    pub fn asks(&self, tenant: &str, request: &Request) -> Result<Option<(&ServedPanel, u64)>, Problem> {
+        let Request::Search { panel, query, pad, .. } = request else { return Ok(None) };
+        let served = self.panel(panel)?;
+        served.class(*pad)?;
+        let head = Head::read_from(BufReader::new(self.objects.open_object(tenant, *query)?))?;
+        head.check(&served.panel)?;
+        Ok(Some((served, head.batch as u64)))
     }
 
     /// A model by its name.

@@ -9,6 +9,7 @@ use crate::events::{Caller, Event, Log};
 use crate::metrics::Metrics;
 use crate::objects::{Objects, Reservation, UNFINISHED};
 use crate::problem::Problem;
+use crate::queries::Queries;
 use crate::request::{JobView, Record, Request, State};
 use crate::settings::Limits;
 use std::collections::HashMap;
@@ -95,6 +96,7 @@ struct Inner {
 pub(crate) struct Jobs {
     objects: Arc<Objects>,
     pub engine: Engine,
+    pub queries: Queries,
     limits: Limits,
     metrics: Arc<Metrics>,
     log: Log,
@@ -110,8 +112,8 @@ impl Jobs {
     pub fn new(objects: Arc<Objects>, engine: Engine, limits: &Limits, metrics: Arc<Metrics>, log: Log) -> Arc<Self> {
         let halted = Arc::new(AtomicBool::new(false));
         let (limits, inner, wake) = (limits.clone(), Mutex::default(), Condvar::new());
-        let left = AtomicBool::new(false);
-        Arc::new(Self { objects, engine, limits, metrics, log, inner, wake, halted, left })
+        let (left, queries) = (AtomicBool::new(false), Queries::new(objects.clone()));
+        Arc::new(Self { objects, engine, queries, limits, metrics, log, inner, wake, halted, left })
     }
 
     /// Takes in the jobs of tenants that are on the disk; those that have not ended wait again.
@@ -119,6 +121,7 @@ impl Jobs {
         self.engine.rooms.enter(tenants)?;
         let (objects, mut inner) = (&self.objects, self.inner());
         for tenant in tenants {
+            self.queries.enter(tenant)?;
             for entry in fs::read_dir(objects.jobs_folder(tenant))?.flatten() {
                 let bytes = fs::read(entry.path())?;
                 let Ok(mut record) = serde_json::from_slice::<Record>(&bytes) else {
@@ -126,6 +129,9 @@ impl Jobs {
                     let _ = (self.log)(&Event::note(words));
                     continue;
                 };
+                if let Some((panel, asked)) = record.asked_of() {
+                    self.queries.note(tenant, panel, asked);
+                }
                 if record.state == State::Running {
                     record.state = State::Queued;
                 }
@@ -161,11 +167,20 @@ impl Jobs {
         if self.left.load(Ordering::Relaxed) {
             return Ok(());
         }
+        if durability == Durability::Process {
+            self.keep_asked(job)?;
+        }
         let path = self.path(job);
         let bytes = serde_json::to_vec(&*job.record()).map_err(io::Error::other)?;
         let mut scratch = Scratch::within(atomic::folder(&path), UNFINISHED, Access::Owner)?;
         scratch.write_all(&bytes)?;
         Ok(scratch.place(&path, Over::NoKey, durability)?)
+    }
+
+    /// Keeps what a search counts, for its record may be lost.
+    fn keep_asked(&self, job: &Job) -> Result<(), Problem> {
+        let found = job.record().asked_of().map(|(panel, asked)| (panel.to_owned(), asked));
+        found.map_or(Ok(()), |(panel, asked)| self.queries.keep(&job.tenant, &panel, asked))
     }
 
     /// Refuses a job for which there is no room, before anything of it is read.
@@ -222,7 +237,8 @@ impl Jobs {
             return same(job);
         }
         self.check(tenant, &request)?;
-        let record = Record { id: id.clone(), created: now(), attempts: 0, request, state: State::Queued };
+        let asks = self.engine.asks(tenant, &asked)?;
+        let record = Record { id: id.clone(), created: now(), attempts: 0, request, state: State::Queued, asked: None };
         let length = serde_json::to_vec(&record).map_err(io::Error::other)?.len() as u64;
         let room = self.objects.reserve(tenant, length + RECORD_GROWTH)?;
         let job = {
@@ -238,8 +254,21 @@ impl Jobs {
             job
         };
         let event = asked.audited(caller.audit("job").with("job", id.as_str()));
-        let appended = (self.log)(&event).map_err(Problem::from);
-        if let Err(error) = appended.and_then(|()| self.store(&job, Durability::Power)) {
+        let path = self.path(&job);
+        let accept = |total: Option<u64>| {
+            job.record().asked = total;
+            (self.log)(&event)?;
+            // A part of it might be begun by the next start.
+            self.store(&job, Durability::Power).inspect_err(|_| drop(fs::remove_file(&path)))
+        };
+        let accepted = match asks {
+            Some((panel, haplotypes)) => {
+                let limit = (panel.name.as_str(), panel.most_queries);
+                self.queries.charge(tenant, limit, haplotypes, &path, |total| accept(Some(total)))
+            }
+            None => accept(None),
+        };
+        if let Err(error) = accepted {
             self.inner().jobs.remove(&(tenant.clone(), id));
             return Err(error);
         }
@@ -258,9 +287,8 @@ impl Jobs {
                 let expected = operation.as_ref().map_or(operands.len().clamp(1, MAX_NODES), Operation::operands);
                 require_operands(expected, operands.len())?;
             }
-            Request::Search { panel, pad, .. } => {
-                self.engine.panel(panel)?.class(*pad)?;
-            }
+            // Of a search the engine reads more.
+            Request::Search { .. } => {}
             Request::Count { table, .. } | Request::Fetch { table, .. } | Request::Scores { table, .. } => {
                 self.engine.tables.manifest(tenant, table)?;
             }
@@ -297,7 +325,7 @@ impl Jobs {
         let over = all.len().saturating_sub(self.limits.tenant_records);
         all.retain(|job| *job.ended.borrow());
         all.sort_by_key(|job| job.record().created);
-        all.iter().take(over).for_each(|job| self.forget(job));
+        all.iter().take(over).for_each(|job| drop(self.forget(job)));
     }
 
     /// A tenant's job.
@@ -347,17 +375,19 @@ impl Jobs {
         if waited {
             self.end(&job, State::Cancelled, Instant::now());
         } else if *job.ended.borrow() {
-            self.forget(&job);
+            self.forget(&job)?;
         } else {
             job.cancelled.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    fn forget(&self, job: &Job) {
+    fn forget(&self, job: &Job) -> Result<(), Problem> {
+        self.keep_asked(job)?;
         let (path, id) = (self.path(job), job.record().id.clone());
         self.inner().jobs.remove(&(job.tenant.clone(), id));
         let _ = fs::remove_file(path);
+        Ok(())
     }
 
     /// Forgets what ended too long ago.
@@ -365,7 +395,7 @@ impl Jobs {
         let now = now();
         let ended: Vec<Arc<Job>> = self.inner().jobs.values().filter(|job| *job.ended.borrow()).cloned().collect();
         let old = |job: &&Arc<Job>| u128::from(now.saturating_sub(job.record().created)) > self.limits.keep.as_millis();
-        ended.iter().filter(old).for_each(|job| self.forget(job));
+        ended.iter().filter(old).for_each(|job| drop(self.forget(job)));
     }
 
     /// Computes on the calling thread until the server stops.

@@ -40,6 +40,8 @@ mod objects;
 #[cfg(feature = "server")]
 mod places;
 mod problem;
+#[cfg(feature = "server")]
+mod queries;
 mod remote_room;
 mod request;
 #[cfg(feature = "server")]
@@ -64,7 +66,7 @@ pub use engine::{CompiledModel, Served, ServedModel, ServedPanel};
 pub use events::Event;
 pub use problem::Problem;
 pub use remote_room::RemoteRoom;
-pub use request::{JobView, Message, Operand, Request, State, TableView};
+pub use request::{JobView, Message, ObjectView, Operand, Request, State, TableView};
 #[cfg(feature = "server")]
 pub use service::{Control, ServeError, Service, Stop, Tls};
 #[cfg(feature = "server")]

@@ -5,6 +5,7 @@
 
 use crate::digest::{Digest, Naming};
 use crate::problem::Problem;
+use crate::request::ObjectView;
 use crate::settings::Limits;
 use crate::tables;
 use std::collections::{HashMap, HashSet};
@@ -12,7 +13,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 use sudare_ring::ErrorKind;
 use sudare_rlwe::wire::{MAGIC, ObjectType, peek};
 use sudare_search::parcel::PARCEL;
@@ -122,6 +123,11 @@ impl Objects {
     /// The folder of a tenant's rooms.
     pub fn rooms_folder(&self, tenant: &str) -> PathBuf {
         self.data.join(tenant).join("rooms")
+    }
+
+    /// The file with the totals of a tenant's queries.
+    pub fn queries_file(&self, tenant: &str) -> PathBuf {
+        self.data.join(tenant).join("queries.json")
     }
 
     /// The folder of a tenant's tables.
@@ -312,6 +318,27 @@ impl Objects {
         self.accounts().get(tenant).is_some_and(|account| account.messages.contains_key(&digest))
     }
 
+    /// A tenant's objects and what has arrived of others, the longest unused first.
+    pub fn list(&self, tenant: &str) -> Result<Vec<ObjectView>, Problem> {
+        let mut all = Vec::new();
+        for folder in ["objects", "parts"] {
+            for entry in fs::read_dir(self.data.join(tenant).join(folder))?.flatten() {
+                let Some(digest) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+                // What is removed meanwhile is not there.
+                let Ok(mut file) = File::open(entry.path()) else { continue };
+                let meta = file.metadata()?;
+                let kind = match folder {
+                    "objects" => kind(&head(&mut file)?),
+                    _ => "an unfinished upload".into(),
+                };
+                let used = meta.modified()?.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64);
+                all.push(ObjectView { digest, kind, bytes: meta.len(), used });
+            }
+        }
+        all.sort_by_key(|object| (object.used, object.digest));
+        Ok(all)
+    }
+
     /// Removes an object and what arrived of it.
     pub fn delete(&self, tenant: &str, digest: Digest) -> Result<(), Problem> {
         let mut accounts = self.accounts();
@@ -476,21 +503,37 @@ fn refuse_secrets(head: &[u8]) -> Result<(), Problem> {
     }
 }
 
-/// What an object is; refuses those that no job takes. A plan, a segment of a table, and the elements of a plain input are no
-/// containers.
+/// The first bytes of an object, from where its file stands.
+fn head(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD);
+    file.take(HEAD as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// What an object is, by its first bytes. A plan, a segment of a table, and the elements of a plain input are no containers.
+fn kind(head: &[u8]) -> String {
+    if head.len() == HEAD && head[..8] == MAGIC {
+        let found = ObjectType::from_code(u16::from_le_bytes([head[10], head[11]]));
+        return found.map_or_else(|| "an object of another release".into(), |found| found.to_string());
+    }
+    let plain = match head {
+        _ if head.len() == HEAD && PARCEL.starts_with(head) => "a segment",
+        [b'{', ..] => "a plan",
+        _ => "a plain value",
+    };
+    plain.into()
+}
+
+/// What an object is; refuses those that no job takes.
 fn inspect(file: &mut File) -> Result<String, Problem> {
     let total = file.metadata()?.len();
-    let (mut start, mut kind) = (0, String::new());
+    let (mut start, mut found) = (0, String::new());
     for at in 0..MAX_CONTAINERS {
-        let mut head = [0; HEAD];
-        let length = HEAD.min((total - start) as usize);
         file.seek(SeekFrom::Start(start))?;
-        file.read_exact(&mut head[..length])?;
-        if length < HEAD || head[..8] != MAGIC {
+        let head = head(file)?;
+        if head.len() < HEAD || head[..8] != MAGIC {
             return match at {
-                0 if length == HEAD && PARCEL.starts_with(&head) => Ok("a segment".into()),
-                0 if head[0] == b'{' => Ok("a plan".into()),
-                0 => Ok("a plain value".into()),
+                0 => Ok(kind(&head)),
                 _ => Err(Problem::new(ErrorKind::Format, "there are bytes after the object; send the object alone")),
             };
         }
@@ -519,11 +562,11 @@ fn inspect(file: &mut File) -> Result<String, Problem> {
             }
         }
         if at == 0 {
-            kind = header.object().to_string();
+            found = kind(&head);
         }
         start = start.saturating_add(header.total_bytes());
         if start == total {
-            return Ok(kind);
+            return Ok(found);
         }
         if start > total {
             return Err(Problem::new(ErrorKind::Format, "the object ends too early; send it again"));

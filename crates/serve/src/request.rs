@@ -205,6 +205,19 @@ impl Operand {
     }
 }
 
+/// An object as its tenant sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectView {
+    /// Its name.
+    pub digest: Digest,
+    /// What it is, in words; "an unfinished upload" for what has arrived of one.
+    pub kind: String,
+    /// Its bytes on the server's disk.
+    pub bytes: u64,
+    /// When it was last sent to, read or named by a job, in milliseconds since 1970.
+    pub used: u64,
+}
+
 /// A message of a room: the object that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -301,6 +314,20 @@ pub(crate) struct Record {
     pub attempts: u32,
     pub request: Request,
     pub state: State,
+    /// Of a search, haplotypes that the tenant has asked about in the panel, with those of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u64>,
+}
+
+#[cfg(feature = "server")]
+impl Record {
+    /// The panel of a search, and the haplotypes that the tenant has asked about in it up to this one.
+    pub(crate) fn asked_of(&self) -> Option<(&str, u64)> {
+        match &self.request {
+            Request::Search { panel, .. } => Some((panel, self.asked?)),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -76,6 +76,7 @@ pub(crate) fn router(shared: App) -> Router {
         .route("/v1/rooms", get(rooms))
         .route("/v1/rooms/{name}", get(messages).delete(delete_room))
         .route("/v1/rooms/{name}/{message}", put(post_message))
+        .route("/v1/objects", get(objects))
         .route("/v1/objects/{digest}", get(object).put(put_object).delete(delete_object))
         .route("/v1/jobs", post(submit).get(list))
         .route("/v1/jobs/{id}", get(job).delete(delete_job))
@@ -237,7 +238,7 @@ async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], crate::OPENAPI).into_response()
 }
 
-async fn config(State(app): State<App>, _: Tenant) -> Response {
+async fn config(State(app): State<App>, Tenant(tenant): Tenant) -> Response {
     let limits = &app.limits;
     let served = app.jobs.engine.served();
     let models: Vec<_> = served
@@ -252,7 +253,14 @@ async fn config(State(app): State<App>, _: Tenant) -> Response {
         .iter()
         .map(|served| {
             let (panel, pad) = (&served.panel, served.padding.map(|padding| padding.range()));
-            json!({ "name": served.name, "hash": panel.hash().to_string(), "sites": panel.sites(), "pad": pad })
+            json!({
+                "name": served.name,
+                "hash": panel.hash().to_string(),
+                "sites": panel.sites(),
+                "pad": pad,
+                "asked": app.jobs.queries.asked(&tenant, &served.name),
+                "most_queries": served.most_queries,
+            })
         })
         .collect();
     Json(json!({
@@ -366,6 +374,11 @@ async fn delete_room(State(app): State<App>, caller: Caller, Named(name): Named)
     })
     .await?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn objects(State(app): State<App>, Tenant(tenant): Tenant) -> Answer {
+    let all = blocking(move || app.objects.list(&tenant)).await?;
+    Ok(Json(all).into_response())
 }
 
 /// `GET` and `HEAD`: an object, or how much of it has arrived.

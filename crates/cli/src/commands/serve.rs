@@ -6,6 +6,7 @@ use super::{model, print, token};
 use crate::error::{CliError, InFile};
 use crate::files;
 use crate::{args, signals};
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
@@ -62,6 +63,21 @@ pub fn health(a: &Health) -> Result<(), CliError> {
     Ok(remote.with_patience(patience).health()?)
 }
 
+/// What an option says of each panel, once.
+fn by_panel<T: Copy>(a: &Serve, option: &str, said: &[(String, T)]) -> Result<BTreeMap<String, T>, CliError> {
+    let mut out = BTreeMap::new();
+    for (name, value) in said {
+        if a.panel.iter().all(|(known, _)| known != name) {
+            let words = format!("{option} names {name}, and no --panel does; give --panel {name}=FILE");
+            return Err(CliError::new(ErrorKind::Usage, words));
+        }
+        if out.insert(name.clone(), *value).is_some() {
+            return Err(CliError::new(ErrorKind::Usage, format!("{option} names {name} twice; give it once")));
+        }
+    }
+    Ok(out)
+}
+
 pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
     if !a.tokens.exists() {
         let words = "there is no such file; `sudare token add` makes it";
@@ -72,17 +88,12 @@ pub fn serve(args: &args::Args, a: &Serve) -> Result<(), CliError> {
         let words = "this file has no token; make one with `sudare token add`";
         return Err(CliError::new(ErrorKind::Format, words).in_file(&a.tokens));
     }
+    let (padding, most) = (by_panel(a, "--pad", &a.pad)?, by_panel(a, "--queries", &a.queries)?);
     let mut panels = Vec::new();
-    if let Some((name, _)) = a.pad.iter().find(|(name, _)| a.panel.iter().all(|(known, _)| known != name)) {
-        return Err(CliError::new(
-            ErrorKind::Usage,
-            format!("--pad names {name}, and no --panel does; give --panel {name}=FILE"),
-        ));
-    }
     for (name, path) in &a.panel {
-        let padding = a.pad.iter().find(|(known, _)| known == name).map(|(_, padding)| *padding);
+        let (padding, most_queries) = (padding.get(name).copied(), most.get(name).copied());
         let panel = Arc::new(Panel::open(path).in_file(path)?);
-        panels.push(ServedPanel { name: name.clone(), panel, padding });
+        panels.push(ServedPanel { name: name.clone(), panel, padding, most_queries });
     }
     let mut models = Vec::new();
     for (name, path) in &a.model {

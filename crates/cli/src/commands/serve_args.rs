@@ -57,6 +57,10 @@ pub struct Serve {
     /// window; or the least and the most that clients may ask for
     #[arg(long, value_name = "NAME=LEAST[-MOST]", value_parser = padding)]
     pub pad: Vec<(String, Padding)>,
+    /// The most haplotypes that each tenant may ask about in a panel, for good: counted when a search is accepted, whatever
+    /// its key, and after a restart too
+    #[arg(long, value_name = "NAME=N", value_parser = queries)]
+    pub queries: Vec<(String, u64)>,
     /// Run N jobs at once, each on all --threads; with 0 jobs are accepted and wait for the next start
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub jobs: usize,
@@ -213,6 +217,12 @@ fn padding(text: &str) -> Result<(String, Padding), String> {
     };
     let (name, least, most) = read().ok_or("give a panel's name and its classes, as ref=4096 or ref=4096-65536")?;
     Ok((name, Padding::new(least, most).map_err(|e| e.to_string())?))
+}
+
+/// `NAME=N`.
+fn queries(text: &str) -> Result<(String, u64), String> {
+    let read = || text.split_once('=').and_then(|(name, most)| Some((name.to_owned(), most.parse().ok()?)));
+    read().ok_or_else(|| "give a panel's name and a number of haplotypes, as ref=1000".into())
 }
 
 /// `NAME=FILE`, of what the server offers.

@@ -3,10 +3,11 @@
 use crate::common;
 use common::*;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Cursor, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use sudare_serve::{Remote, Request};
 
 /// A server in a process of its own.
 pub struct Server {
@@ -125,6 +126,13 @@ fn a_product_far_away_with_kills_on_the_way() {
     place.fails("serve --listen 0.0.0.0:0 --data d --tokens tokens", 2, "TLS");
     place.fails("serve --listen 127.0.0.1:0 --data data --tokens tokens", 7, "another server");
     place.fails("serve --listen 127.0.0.1:0 --data d --tokens tokens --pad ref=64", 2, "no --panel");
+    place.fails("serve --listen 127.0.0.1:0 --data d --tokens tokens --queries ref=5", 2, "no --panel");
+    place.fails("serve --listen 127.0.0.1:0 --data d --tokens tokens --queries ref=few", 2, "ref=1000");
+    place.fails(
+        "serve --listen 127.0.0.1:0 --data d --tokens tokens --panel ref=a --queries ref=5 --queries ref=6",
+        2,
+        "twice",
+    );
     place.fails(
         "matmul plan.json --keys keys/eval.keys a.ct b.ct -o e.ct --server https://a:hidden@example.org --token-file token",
         3,
@@ -132,4 +140,32 @@ fn a_product_far_away_with_kills_on_the_way() {
     );
     server.signal("-TERM");
     assert_eq!(server.wait(), Some(0));
+}
+
+#[test]
+fn a_limit_of_queries_outlives_kills_and_keys() {
+    let place = Place::new();
+    let token = place.ok("token add clinic --tokens tokens").trim().to_owned();
+    let data = |name: &str| format!("{}/../../data/genome/{name}", env!("CARGO_MANIFEST_DIR"));
+    place.ok(&format!("genome panel build {} --kinds snps -o panel", data("panel.vcf.gz")));
+    // The third key is refused, by a server that was killed after each of the others.
+    for asked in 1..=3 {
+        place.ok(&format!("genome keygen -o keys{asked}"));
+        place.ok(&format!(
+            "genome query panel.sites --keys keys{asked}/secret.key --variants {} --sample NA06994 --hap 2 \
+             --region 20:1100000-1105000 -o q{asked}",
+            data("others.vcf.gz")
+        ));
+        let mut server = Server::start(&place, &["--panel", "ref=panel", "--queries", "ref=2", "--jobs", "0"]);
+        let remote = Remote::new(&format!("http://{}", server.address), &token, None).unwrap();
+        let query = remote.send(&mut Cursor::new(place.read(&format!("q{asked}")))).unwrap();
+        let request = Request::Search { panel: "ref".into(), keys: None, query, pad: None };
+        let answer = remote.submit(&request, Some(&asked.to_string()));
+        match asked {
+            3 => assert!(answer.unwrap_err().to_string().contains("is 2, and 3 was asked for")),
+            _ => drop(answer.unwrap()),
+        }
+        server.signal("-KILL");
+        assert_eq!(server.wait(), None);
+    }
 }

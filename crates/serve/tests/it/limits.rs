@@ -77,7 +77,7 @@ fn searched(
     tenants: &Tenants,
 ) -> (Running, impl Fn(Option<u64>) -> Request + use<>) {
     let panel = toy_panel(folder);
-    let panels = vec![ServedPanel { name: "toy".into(), panel: panel.clone(), padding }];
+    let panels = vec![ServedPanel { name: "toy".into(), panel: panel.clone(), padding, most_queries: None }];
     let settings = Settings { limits, ..Settings::new(folder.join("data")) };
     let server = Running::with(&settings, tenants, panels, None);
     let sites = panel.description().unwrap();

@@ -147,7 +147,7 @@ fn a_self_signed_certificate_that_is_named() {
 fn every_kind_of_job() {
     let (folder, tenants) = (tempfile::tempdir().unwrap(), Tenants::new());
     let panel = toy_panel(folder.path());
-    let panels = vec![ServedPanel { name: "toy".into(), panel: panel.clone(), padding: None }];
+    let panels = vec![ServedPanel { name: "toy".into(), panel: panel.clone(), padding: None, most_queries: None }];
     let server = Running::with(&Settings::new(folder.path().join("data")), &tenants, panels, None);
     let remote = server.remote(&tenants.one);
     // Integers, without keys.
