@@ -16,7 +16,9 @@ from ._memory import require
 if TYPE_CHECKING:
     from . import learn
     from ._bits import BitsClient, BitsServer
+    from ._index import Index, IndexClient, IndexServer
     from ._models import CompiledModel, ModelClient, ModelPlan, ModelServer
+    from ._plain import PlainClient, PlainIndex
     from ._plan import Plan
     from ._session import Client, PublicClient, Server
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
         "Plan | Client | PublicClient | Server | BitsClient | BitsServer"
         " | ModelPlan | CompiledModel | ModelClient | ModelServer"
         " | learn.Plan | learn.Client | learn.PublicClient"
+        " | Index | IndexClient | IndexServer | PlainIndex | PlainClient"
     )
 
 __all__ = ["Bytes", "PathLike", "Source", "Travels", "load", "octets"]
@@ -147,7 +150,8 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
     plan, or a client or server of it, which then computes with the value. What `sudare.bits` makes needs
     none; with one, the array computes there. The key of a compiled model's client belongs to the model's
     plan, and a server's keys to the model; its server reads requests, and its client answers. With the plan
-    of a fit its keys are read, and rows, which `rows.bind(server)` attaches; its client reads answers.
+    of a fit its keys are read, and rows, which `rows.bind(server)` attaches; its client reads answers. The
+    plan of a search reads its keys; its server reads questions, and its client answers.
     `threads` are those of a client or server (0: one for each processor). Files of the command `sudare` are
     read too. Every size and value is checked, and nothing is run, so that a file may come from anybody; a
     secret key and a server's keys are to be your own.
@@ -191,9 +195,11 @@ def load(source: Source, home: Home | None = None, *, threads: int = 0) -> Any:
 
 
 def _text(data: bytes) -> Any:
-    """A plan, of a fit too, or statistics, which are JSON."""
+    """A plan, of a fit, model or search too, or statistics, which are JSON."""
+    from ._index import Index
     from ._models import ModelPlan
     from ._moments import KIND, Moments
+    from ._plain import PlainIndex
     from ._plan import Plan
     from .learn import _layout as learning
 
@@ -205,6 +211,10 @@ def _text(data: bytes) -> Any:
             return learning.Plan.from_json(text)
         if '"sudare_model"' in text[:64] or '"sudare_forest"' in text[:64]:
             return ModelPlan.from_json(text)
+        if '"sudare_index"' in text[:64]:
+            return Index.from_json(text)
+        if '"sudare_plain_index"' in text[:64]:
+            return PlainIndex.from_json(text)
     except UnicodeDecodeError:
         raise FormatError("this is not a plan, for it is not text; copy it again") from None
     except (ValueError, RecursionError) as error:
@@ -239,8 +249,19 @@ def _of_fit(home: Any) -> Any:
     return plan if isinstance(plan, Plan) else None
 
 
+def _of_search(home: Any) -> Any:
+    """The plan of a search, if it or what has it is given."""
+    from ._index import Index
+    from ._plain import PlainIndex
+
+    index = getattr(home, "_index", home)
+    return index if isinstance(index, (Index, PlainIndex)) else None
+
+
 def _client(data: Source, home: Any, threads: int) -> Any:
+    from ._index import Index, IndexClient
     from ._models import ModelClient, ModelPlan
+    from ._plain import PlainClient
     from ._session import Client
 
     of_model = home if isinstance(home, ModelPlan) else getattr(home, "plan", None)
@@ -250,6 +271,9 @@ def _client(data: Source, home: Any, threads: int) -> Any:
         from .learn import _owner as learning
 
         return learning.Client.from_secret_bytes(fit, data, threads=threads)
+    if (index := _of_search(home)) is not None:
+        made = IndexClient if isinstance(index, Index) else PlainClient
+        return made.from_secret_bytes(index, data, threads=threads)
     return Client.from_secret_bytes(_plan_of(home, "a secret key"), data, threads=threads)
 
 
@@ -264,6 +288,7 @@ def _public(data: bytes, home: Any, threads: int) -> Any:
 
 
 def _server(data: bytes, home: Any, threads: int) -> Any:
+    from ._index import Index, IndexServer
     from ._models import CompiledModel, ModelPlan, ModelServer
     from ._session import Server
 
@@ -271,12 +296,15 @@ def _server(data: bytes, home: Any, threads: int) -> Any:
         return ModelServer.from_bytes(home, data, threads=threads)
     if isinstance(home, ModelPlan):
         raise PlanError("a server's keys belong to a model with its weights: sudare.load(file, model)")
+    if isinstance(index := _of_search(home), Index):
+        return IndexServer.from_bytes(index, data, threads)
     fit = _of_fit(home)
     plan = _plan_of(home, "a server's keys") if fit is None else fit.product
     return Server.from_bytes(plan, data, threads)
 
 
 def _encrypted(data: bytes, home: Any, threads: int) -> Any:
+    from ._index import Index, IndexAnswer, IndexClient, IndexQuery, IndexServer
     from ._matrix import Encrypted
     from ._models import CompiledModel, ModelAnswer, ModelClient, ModelPlan, ModelRequest, ModelServer
 
@@ -286,6 +314,16 @@ def _encrypted(data: bytes, home: Any, threads: int) -> Any:
         return ModelAnswer.from_bytes(home.plan, data)
     if isinstance(home, (ModelPlan, CompiledModel)):
         raise PlanError("a model's server reads requests, and its client answers: sudare.load(file, server)")
+    if isinstance(home, IndexServer):
+        return IndexQuery.from_bytes(home._index, data)
+    if isinstance(home, IndexClient):
+        return IndexAnswer.from_bytes(home._index, data)
+    if (index := _of_search(home)) is not None:
+        if isinstance(index, Index):
+            raise PlanError(
+                "a search's server reads questions, and its client answers: sudare.load(file, server)"
+            )
+        raise UnsupportedError("table.scores(file) reads a question, and client.decrypt(file) its answer")
     if (fit := _of_fit(home)) is not None:
         from .learn import _owner, _rows
 
@@ -341,7 +379,8 @@ def _genome_client(data: Source, home: Any, threads: int) -> Any:
 _READERS: dict[str, Callable[[Any, Any, int], Any]] = {
     "SecretKey": _client,
     "PublicKey": _public,
-    "EvalKeys": _server,
+    # Keys of a compact search begin with those of half a bootstrap.
+    **dict.fromkeys(("EvalKeys", "BootstrapKeys"), _server),
     **dict.fromkeys(("Bundle", "IntegerBundle"), _encrypted),
     **dict.fromkeys(("TfheParams", "TfheClientKey", "TfheServerKey", "TfhePublicKey", "TfheArray"), _bits),
     "GenomeSites": _sites,

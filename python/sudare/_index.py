@@ -21,7 +21,6 @@ array([[14, 15]], dtype=int16)
 from __future__ import annotations
 
 import builtins
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -88,31 +87,35 @@ class Index(Travels):
         insecure: int | None = None,
     ) -> None:
         ends = None if gap is None else (real(gap[0], "gap"), real(gap[1], "gap"))
-        self._payload = None if payload is None else _payload(payload)
-        numbers = None if self._payload is None else (self._payload[1], self._payload[2])
-        self._core = _core.Index(
+        core = _core.Index(
             count(d, "d"),
             count(rows, "rows"),
             real(above, "above"),
             ends,
             real(lowest, "lowest"),
-            numbers,
+            None if payload is None else _payload(payload),
             mode,
             insecure,
         )
-        self._d = d
+        self._hold(core)
+
+    def _hold(self, core: _core.Index) -> None:
+        self._core, self._d, payload = core, core.d, core.payload
+        self._payload = None if payload is None else (np.dtype(payload[2]), payload[0], payload[1])
 
     @classmethod
-    def _of_text(cls, text: str) -> Index:
-        """A plan from its text. Payloads are unsigned numbers then: the text says how many bits they have."""
+    def from_json(cls, text: str) -> Index:
+        """Read a plan; everything in it is worked out and checked again.
+
+        Raises `FormatError` for text that is no such plan, `PlanError` for numbers that make none.
+        """
         index = cls.__new__(cls)
-        index._core, goal = _core.Index.from_json(text), json.loads(text)["goal"]
-        index._d, payload = goal["d"], goal.get("payload")
-        index._payload = None
-        if payload is not None:
-            size = next(n for n in (1, 2, 4, 8) if 8 * n >= payload["bits"])
-            index._payload = (np.dtype(f"u{size}"), payload["numbers"], payload["bits"])
+        index._hold(_core.Index.from_json(text))
         return index
+
+    def to_json(self) -> str:
+        """The plan as JSON."""
+        return self._core.to_json()
 
     @property
     def mode(self) -> str:
@@ -152,7 +155,7 @@ class Index(Travels):
         return self._core.explain()
 
     def _saved(self) -> builtins.bytes:
-        return self._core.to_json().encode()
+        return self.to_json().encode()
 
     def __repr__(self) -> str:
         return f"<sudare index: {self._core.describe()}>"
@@ -218,8 +221,8 @@ def best(scores: NDArray[np.float64], k: int) -> NDArray[Any]:
     return found
 
 
-def _payload(given: tuple[Any, ...]) -> tuple[np.dtype[Any], int, int]:
-    """Type, numbers of a row and bits of each."""
+def _payload(given: tuple[Any, ...]) -> tuple[int, int, str]:
+    """Numbers of a row, bits of each, and the name of their type."""
     if not isinstance(given, tuple) or len(given) not in (2, 3):
         raise InputError(f"a payload is a type and how many, ('i2', 7), not {given!r}")
     try:
@@ -228,14 +231,17 @@ def _payload(given: tuple[Any, ...]) -> tuple[np.dtype[Any], int, int]:
         raise InputError(f"a payload's type is one of NumPy's, not {given[0]!r}") from None
     if dtype.kind not in "iuf" or dtype.itemsize > _WIDE // 8:
         raise InputError(f"a payload is of integers or floats of up to 64 bits, not of {dtype}")
+    if not dtype.isnative:
+        native = dtype.newbyteorder("=")
+        raise InputError(f"a payload is in the byte order of this machine: plan {native}, not {dtype.str}")
     bits = count(given[2], "bits") if len(given) == 3 else 8 * dtype.itemsize
     if bits > 8 * dtype.itemsize or (len(given) == 3 and dtype.kind != "u"):
         raise InputError(f"bits are those of unsigned numbers, up to {8 * dtype.itemsize} of {dtype}")
-    return dtype, count(given[1], "a payload's numbers"), bits
+    return count(given[1], "a payload's numbers"), bits, dtype.str[1:]
 
 
-class IndexQuery:
-    """An encrypted question, or several."""
+class IndexQuery(Travels):
+    """An encrypted question, or several. The server reads its file: `sudare.load(file, server)`."""
 
     def __init__(self, core: _core.IndexQuery, single: bool) -> None:
         self._core, self._single = core, single
@@ -243,6 +249,9 @@ class IndexQuery:
     def to_bytes(self) -> bytes:
         """What travels."""
         return self._core.to_bytes()
+
+    def _saved(self) -> bytes:
+        return self.to_bytes()
 
     @classmethod
     def from_bytes(cls, index: Index, data: Source) -> IndexQuery:
@@ -254,8 +263,8 @@ class IndexQuery:
         return f"<sudare question of {self._core.count}>"
 
 
-class IndexAnswer:
-    """An encrypted answer: of one size, whatever matches."""
+class IndexAnswer(Travels):
+    """An encrypted answer: of one size, whatever matches. `sudare.load(file, client)` reads its file."""
 
     def __init__(self, core: _core.IndexAnswer, single: bool = False, plain: bool = False) -> None:
         self._core, self._single, self._plain = core, single, plain
@@ -263,6 +272,9 @@ class IndexAnswer:
     def to_bytes(self) -> bytes:
         """What travels."""
         return self._core.to_bytes()
+
+    def _saved(self) -> bytes:
+        return self.to_bytes()
 
     @classmethod
     def from_bytes(cls, index: Index, data: Source) -> IndexAnswer:

@@ -14,13 +14,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._files import Source, octets
+from ._errors import FormatError
+from ._files import Source, Travels, octets
 from ._index import best, unit_vectors
 from ._keys import SecretHolder
 from ._values import count
@@ -28,7 +30,11 @@ from ._values import count
 __all__ = ["PlainClient", "PlainIndex", "PlainTable"]
 
 
-class PlainIndex:
+#: Version of plans that this release makes and reads.
+_VERSION = 1
+
+
+class PlainIndex(Travels):
     """What both sides of scores against a table in the clear share: vectors have `d` (to 4,096) coordinates.
 
     The asker learns the scores of all rows, and so the rows after d/2 questions: give such scores to nobody
@@ -40,6 +46,27 @@ class PlainIndex:
     def __init__(self, *, d: int) -> None:
         self._d = count(d, "d")
         self._core = _core.PlainIndex(self._d)
+
+    @classmethod
+    def from_json(cls, text: str) -> PlainIndex:
+        """Read a plan. Raises `FormatError` for text that is no such plan, and as `PlainIndex`."""
+        try:
+            given = json.loads(text)
+        except (ValueError, RecursionError):
+            given = None
+        wanted = {"sudare_plain_index": int, "d": int}
+        if not isinstance(given, dict) or {name: type(x) for name, x in given.items()} != wanted:
+            raise FormatError("this is no plan of scores against rows in the clear; copy it again")
+        if given["sudare_plain_index"] != _VERSION:
+            raise FormatError("the plan's version is unknown; use a newer release of sudare")
+        return cls(d=given["d"])
+
+    def to_json(self) -> str:
+        """The plan as JSON."""
+        return json.dumps({"sudare_plain_index": _VERSION, "d": self._d}, indent=1)
+
+    def _saved(self) -> bytes:
+        return self.to_json().encode()
 
     @property
     def d(self) -> int:

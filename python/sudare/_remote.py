@@ -412,7 +412,7 @@ class _Asks:
         self.rows, plan, manifest = found
         self._remote, self._name = remote, name
         try:
-            self.index = Index._of_text(plan)
+            self.index = Index.from_json(plan)
             count = len(json.loads(manifest)["segments"])
         except (SudareError, ValueError, KeyError, TypeError) as error:
             raise _nonsense(f"it does not describe a table ({error})") from error
@@ -455,7 +455,7 @@ class RemoteTable(IndexTable):
 
     @property
     def index(self) -> Index:
-        """The plan. To it payloads are unsigned numbers; the client's own plan has their type."""
+        """The plan, as it came with the table."""
         return self._index
 
     def append(self, path: PathLike, server: IndexServer) -> None:

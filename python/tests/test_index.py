@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +200,206 @@ def test_rows_in_the_clear_are_scored() -> None:
         sd.PlainTable(index, np.full((2, D), np.nan))
     with pytest.raises(sd.PlanError, match="4096"):
         sd.PlainIndex(d=5000)
+
+
+FRESH = """
+import sys
+from pathlib import Path
+import numpy as np
+import sudare as sd
+for folder in map(Path, sys.argv[1:]):
+    index = sd.load(folder / "plan.json")
+    server = sd.load(folder / "eval.keys", index, threads=1)
+    table = sd.open(folder / "table", server=server, memory="1 GB")
+    question = sd.load(folder / "question", server)
+    table.count(question).save(folder / "count")
+    table.fetch(question).save(folder / "fetch")
+    client = sd.load(folder / "secret.key", index, threads=1)
+    assert client.decrypt(sd.load(folder / "count", client)) == 3
+    np.save(folder / "hits.npy", client.decrypt(sd.load(folder / "fetch", client)))
+"""
+#: Payloads of every type, and in a wider type than their bits take.
+TYPES: list[tuple[Any, ...]] = [
+    *((name, 2) for name in ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8")),
+    ("u4", 2, 12),
+]
+
+
+def extremes(kind: tuple[Any, ...], rows: int) -> np.ndarray:
+    """Payloads of rows: the largest and least numbers of a type, and what is no number."""
+    dtype = np.dtype(kind[0])
+    if dtype.kind == "f":
+        info = np.finfo(dtype)
+        some = [info.max, info.min, info.tiny, info.smallest_subnormal, -0.0, np.inf, -np.inf, np.nan]
+    else:
+        most = np.iinfo(dtype).max if len(kind) == 2 else 2 ** kind[2] - 1
+        some = [np.iinfo(dtype).min, most, 0, 1, most - 1]
+    return np.resize(np.array(some, dtype), (rows, kind[1]))
+
+
+def saved(folder: Path, faces: np.ndarray, kind: tuple[Any, ...], **more: Any) -> np.ndarray:
+    """The files of a search of which three rows match the question; their payloads."""
+    folder.mkdir()
+    index = sd.Index(d=D, above=0.8, gap=GAP, rows=2000, payload=kind, **more)
+    client = sd.IndexClient(index, threads=1)
+    payload = extremes(kind, 30)
+    client.store(folder / "table", faces[:30], payload=payload)
+    index.save(folder / "plan.json")
+    client.save(folder / "secret.key")
+    client.server().save(folder / "eval.keys")
+    client.query(faces[0]).save(folder / "question")
+    return payload[[0, 10, 20]]
+
+
+def test_files_are_loaded_by_another_process(tmp_path: Path) -> None:
+    faces = vectors(np.random.default_rng(8), 30)
+    faces[::10] = faces[0]
+    wanted = {
+        tmp_path / f"{at}": (kind, saved(tmp_path / f"{at}", faces, kind, insecure=9))
+        for at, kind in enumerate(TYPES)
+    }
+    compact: tuple[Any, ...] = ("f4", 2)
+    folder = tmp_path / "compact"
+    wanted[folder] = (compact, saved(folder, faces, compact, mode="compact", insecure=11))
+    subprocess.run([sys.executable, "-c", FRESH, *map(str, wanted)], check=True)
+    for folder, (kind, payload) in wanted.items():
+        hits = np.load(folder / "hits.npy")
+        assert hits["index"].tolist() == [0, 10, 20]
+        assert hits["payload"].dtype == np.dtype(kind[0])
+        # To the bit: signs of zeros, and what is no number.
+        assert hits["payload"].tobytes() == payload.tobytes()
+        secret = (folder / "secret.key").read_bytes()
+        assert stat.S_IMODE(os.stat(folder / "secret.key").st_mode) == 0o600
+        for name in ("plan.json", "eval.keys", "question", "count", "fetch"):
+            assert secret[-160:-80] not in (folder / name).read_bytes()
+
+
+def test_a_plan_without_a_type_reads_the_same_table(world: dict[str, Any]) -> None:
+    """Plans had none, of payloads that Python stored with one."""
+    text = world["index"].to_json()
+    old = sd.load(re.sub(r',\s*"dtype": "i2"', "", text).encode())
+    assert old.to_json() != text
+    assert sd.load(text.encode()).to_json() == text
+    server = sd.IndexServer.from_bytes(old, world["server"].to_bytes(), threads=1)
+    table = sd.open(world["path"], server=server, memory="1 GB")
+    client = sd.IndexClient.from_secret_bytes(old, world["client"].secret_bytes())
+    answer = table.fetch(client.query(world["faces"][0]))
+    assert client.decrypt(answer)["payload"].tolist() == world["payload"][::100].view("u2").tolist()
+    typed = sd.load(answer.to_bytes(), world["client"])
+    assert np.array_equal(world["client"].decrypt(typed)["payload"], world["payload"][::100])
+
+
+def test_files_of_no_search_and_of_others_are_refused(world: dict[str, Any], tmp_path: Path) -> None:
+    index, client, server, table = (world[k] for k in ("index", "client", "server", "table"))
+    text = index.to_json()
+    question = client.query(world["faces"][0])
+    answer = table.count(question)
+    for bad in (
+        text[:-20],
+        text.replace('"d": 64', '"d": "64"'),
+        text.replace('"d": 64', '"d": 64, "e": 1'),
+        text.replace('"sudare_index": 1', '"sudare_index": 9'),
+        text.replace('"i2"', '"i3"'),
+        text.replace('"i2"', '["i2"]'),
+    ):
+        assert bad != text
+        with pytest.raises(sd.FormatError):
+            sd.load(bad.encode())
+    for bad in (text.replace('"i2"', '"f8"'), text.replace('"d": 64', '"d": 0'), text.replace("0.9", "0.71")):
+        assert bad != text
+        with pytest.raises(sd.PlanError):
+            sd.load(bad.encode())
+    messages = [
+        (client.secret_bytes(), index),
+        (server.to_bytes(), index),
+        (question.to_bytes(), server),
+        (answer.to_bytes(), client),
+    ]
+    for data, home in messages:
+        middle = len(data) // 2
+        for bad_bytes in (
+            data[:-1],
+            data + b"x",
+            data[:middle] + bytes([data[middle] ^ 4]) + data[middle + 1 :],
+        ):
+            with pytest.raises(sd.FormatError):
+                sd.load(bad_bytes, home)
+    for data, _ in messages:
+        with pytest.raises(sd.PlanError):
+            sd.load(data)
+    for message in (question, answer):
+        with pytest.raises(sd.PlanError, match="server reads questions"):
+            sd.load(message.to_bytes(), index)
+    with pytest.raises(sd.KeyMismatchError):
+        sd.load(question.to_bytes(), client)
+    with pytest.raises(sd.KeyMismatchError):
+        sd.load(answer.to_bytes(), server)
+    # Another search: other coordinates, and another ring.
+    other = sd.IndexClient(sd.Index(d=D + 1, above=0.8, gap=GAP, rows=2000, payload=("i2", 2), insecure=9))
+    for data, home in ((question.to_bytes(), other.server()), (answer.to_bytes(), other)):
+        with pytest.raises(sd.KeyMismatchError):
+            sd.load(data, home)
+    for further in (
+        sd.Index(d=D, above=0.8, gap=GAP, rows=2000, insecure=10),
+        sd.plan(lambda A: A.sum(axis=0), A=sd.spec((4, 2)), error=1e-4),
+    ):
+        for data, _ in messages[:2]:
+            with pytest.raises(sd.KeyMismatchError):
+                sd.load(data, further)
+    compact = sd.Index(d=D, above=0.8, gap=GAP, rows=2000, mode="compact", insecure=11)
+    with pytest.raises(sd.KeyMismatchError):
+        sd.load(client.secret_bytes(), compact)
+    with pytest.raises(sd.FormatError, match="bootstrapping keys"):
+        sd.load(server.to_bytes(), compact)
+    # Another owner.
+    stranger = sd.IndexClient(index)
+    with pytest.raises(sd.KeyMismatchError):
+        stranger.decrypt(sd.load(answer.to_bytes(), stranger))
+    client.save(tmp_path / "key")
+    for thing in (index, server, question, answer):
+        with pytest.raises(sd.InputError, match="holds a secret key"):
+            thing.save(tmp_path / "key")
+    with pytest.raises(sd.InputError, match="name another file"):
+        stranger.save(tmp_path / "key")
+    other_order = np.dtype("i2").newbyteorder("S")
+    with pytest.raises(sd.InputError, match="byte order"):
+        sd.Index(d=D, above=0.8, rows=10, payload=(other_order, 2))
+
+
+FRESH_IN_THE_CLEAR = """
+import sys
+from pathlib import Path
+import numpy as np
+import sudare as sd
+folder = Path(sys.argv[1])
+index = sd.load(folder / "plan.json")
+table = sd.PlainTable(index, np.load(folder / "rows.npy"))
+(folder / "answer").write_bytes(table.scores(folder / "question"))
+client = sd.load(folder / "secret.key", index)
+np.save(folder / "scores.npy", client.decrypt(folder / "answer"))
+"""
+
+
+def test_files_of_rows_in_the_clear(tmp_path: Path) -> None:
+    faces = vectors(np.random.default_rng(10), 300)
+    index = sd.PlainIndex(d=D)
+    client: Any = sd.Client(index)
+    index.save(tmp_path / "plan.json")
+    client.save(tmp_path / "secret.key")
+    np.save(tmp_path / "rows.npy", faces)
+    question = client.query(faces[7])
+    (tmp_path / "question").write_bytes(question)
+    subprocess.run([sys.executable, "-c", FRESH_IN_THE_CLEAR, str(tmp_path)], check=True)
+    found = np.load(tmp_path / "scores.npy")
+    assert np.array_equal(found, client.decrypt(sd.PlainTable(index, faces).scores(question)))
+    assert np.abs(found - scores(faces, faces[7])).max() < 8 * index.deviation
+    text = index.to_json()
+    for old, new in (("1", "2"), ('"d"', '"e"'), ("64", '"64"'), ("64", "64.0"), ("64", "true"), ("}", "}x")):
+        with pytest.raises(sd.FormatError):
+            sd.load(text.replace(old, new).encode())
+    with pytest.raises(sd.PlanError):
+        sd.load(text.replace("64", "5000").encode())
+    with pytest.raises(sd.UnsupportedError, match=r"table\.scores"):
+        sd.load(question, index)
+    with pytest.raises(sd.KeyMismatchError):
+        sd.load(tmp_path / "secret.key", sd.Index(d=D, above=0.8, gap=GAP, rows=2000, insecure=9))

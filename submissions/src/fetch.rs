@@ -44,7 +44,7 @@ impl Size {
     pub fn index(&self) -> Outcome<Index> {
         let Self { rows, d, low, .. } = *self;
         // No vector of the generator has a cosine under −low with another's, but for a probability of 2^−40.
-        let payload = Some(Payload { numbers: NUMBERS, bits: BITS });
+        let payload = Some(Payload { numbers: NUMBERS, bits: BITS, dtype: None });
         let gap = Gap { low, high: 0.82 };
         Ok(Index::new(Goal { d, rows: rows as u64, above: 0.8, gap, lowest: -low, payload })?)
     }

@@ -34,12 +34,15 @@ impl Index {
         above: f64,
         gap: Option<(f64, f64)>,
         lowest: f64,
-        payload: Option<(usize, u32)>,
+        payload: Option<(usize, u32, &str)>,
         mode: &str,
         insecure: Option<u32>,
     ) -> Result<Self> {
         long(py, || {
-            let payload = payload.map(|(numbers, bits)| Payload { numbers, bits });
+            let typed = |(numbers, bits, dtype): (_, _, &str)| {
+                Ok::<_, SearchError>(Payload::new(numbers, bits, dtype.parse()?))
+            };
+            let payload = payload.map(typed).transpose()?;
             let gap = match gap {
                 Some((low, high)) => Gap { low, high },
                 None => Goal::above(d, rows, above)?.gap,
@@ -79,6 +82,18 @@ impl Index {
     fn seconds(&self) -> f64 {
         let cost = machine::stored(cache_folder().as_deref());
         self.0.seconds(&|work, log_n| cost.price(work, log_n, 1))
+    }
+
+    /// Coordinates of a vector.
+    #[getter]
+    fn d(&self) -> usize {
+        self.0.goal().d
+    }
+
+    /// How many numbers come back with a match, how many bits each has, and of what type they are.
+    #[getter]
+    fn payload(&self) -> Option<(usize, u32, String)> {
+        self.0.goal().payload.map(|p| (p.numbers, p.bits, p.dtype().to_string()))
     }
 
     /// How the table is encrypted.

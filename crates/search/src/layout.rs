@@ -12,7 +12,7 @@
 //! in two digits of six or eight bits. Each is stored twice: as it is, and rotated left by the
 //! half's number, so that two rows that meet in a cell of one sum do not meet in the other.
 
-use crate::plan::Payload;
+use crate::payload::Payload;
 use num_complex::Complex64;
 use sudare_he::discrete::place;
 use sudare_ring::order::bit_reverse;
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn digits_come_back() {
         for (bits, digit_bits) in [(1, 8), (9, 9), (12, 12), (12, 8), (16, 8), (64, 11)] {
-            let payloads = Payloads::new(Payload { numbers: 3, bits }, digit_bits, 33);
+            let payloads = Payloads::new(Payload { numbers: 3, bits, dtype: None }, digit_bits, 33);
             let most = u64::MAX >> (64 - bits);
             for (numbers, half) in [([0, most, most / 3], 0), ([1, 0, most - 1], 65_535), ([most; 3], 257)] {
                 let columns: Vec<i64> = payloads.encode(&numbers, half).iter().map(|x| *x as i64).collect();

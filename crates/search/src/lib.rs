@@ -6,6 +6,7 @@
 //! | what is wanted, what it takes, and how far answers can be wrong | [`plan`] |
 //! | the polynomials that turn a score into 0 or 1 | [`threshold`] |
 //! | the compact mode: a small ring, and a step on a circle | `compact` |
+//! | numbers that come back with a match, and their type | `payload` |
 //! | where rows and payloads stand in ciphertexts | `layout` |
 //! | what the server computes with | `keys` |
 //! | the owner of rows and questions: stores, asks, reads answers | [`client`] |
@@ -30,6 +31,7 @@ mod keys;
 mod layout;
 mod message;
 pub mod parcel;
+mod payload;
 mod peel;
 pub mod plain;
 pub mod plan;
@@ -42,6 +44,7 @@ pub use files::{Manifest, SegmentRecord};
 pub use keys::Keys;
 pub use message::{Answer, Asked, Query};
 pub use parcel::Parcel;
-pub use plan::{Goal, Index, Mode, Payload};
+pub use payload::{Dtype, Payload};
+pub use plan::{Goal, Index, Mode};
 pub use server::{Database, Server};
 pub use threshold::{Gap, Threshold};

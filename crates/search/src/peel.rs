@@ -87,7 +87,7 @@ pub fn peel(payloads: &Payloads, shape: Shape, halves: u64, sums: &mut [Vec<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Payload;
+    use crate::payload::Payload;
     use std::collections::BTreeSet;
     use sudare_testkit::Random;
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn all_rows_come_out() {
-        let payloads = Payloads::new(Payload { numbers: 2, bits: 6 }, 8, 33);
+        let payloads = Payloads::new(Payload { numbers: 2, bits: 6, dtype: None }, 8, 33);
         let mut random = Random(3);
         for count in [0, 1, 2, 30, 60] {
             let mut places = BTreeSet::new();
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_parted_is_told() {
-        let payloads = Payloads::new(Payload { numbers: 1, bits: 9 }, 9, 33);
+        let payloads = Payloads::new(Payload { numbers: 1, bits: 9, dtype: None }, 9, 33);
         // (1, 10) and (2, 10) share a cell as they stand, (3, 11) and (2, 11) as well; (1, 10) and (2, 11) share one rotated, and
         // so do (2, 10) and (3, 11).
         let row = |(half, slot)| Found { half, slot, numbers: vec![7] };

@@ -4,6 +4,7 @@ use crate::compact::{Compact, clean};
 use crate::error::SearchError;
 use crate::files::Part;
 use crate::layout::{Payloads, Shape, half_bits};
+use crate::payload::Payload;
 use crate::threshold::{DEGREES, Gap, MARGIN, Steps, Threshold};
 use num_complex::Complex64;
 use serde::{Deserialize, Serialize};
@@ -29,8 +30,6 @@ pub const MAX_ROWS: u64 = 1 << 28;
 pub(crate) const MAX_SEGMENTS: u64 = 1 << 15;
 /// Coordinates at most.
 pub const MAX_D: usize = 1 << 12;
-/// Payload numbers of a row at most.
-pub const MAX_NUMBERS: usize = 256;
 
 /// Level of rows and questions, of scores, of what the first polynomial gives, of indicators.
 pub(crate) const ROWS_LEVEL: usize = 9;
@@ -88,16 +87,6 @@ impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if *self == Self::Leveled { "leveled" } else { "compact" })
     }
-}
-
-/// Numbers that come back with a match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Payload {
-    /// How many for each row.
-    pub numbers: usize,
-    /// Bits of each, 1 to 64: unsigned integers.
-    pub bits: u32,
 }
 
 /// What is wanted.
@@ -167,14 +156,7 @@ impl Goal {
         if !(self.gap.low <= self.above && self.above <= self.gap.high) {
             return refuse("the threshold", self.above.to_string(), "a number inside of the gap");
         }
-        match self.payload {
-            Some(p) if !(1..=MAX_NUMBERS).contains(&p.numbers) || !(1..=64).contains(&p.bits) => refuse(
-                "a payload",
-                format!("{} numbers of {} bits", p.numbers, p.bits),
-                "1 to 256 numbers of 1 to 64 bits",
-            ),
-            _ => Ok(()),
-        }
+        self.payload.map_or(Ok(()), |payload| payload.check())
     }
 }
 
@@ -561,7 +543,9 @@ impl Index {
     /// Names the plan: parties that have one name have one plan.
     pub fn hash(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("sudare search plan v1");
-        hasher.update(self.to_json().as_bytes()).update(&self.params().hash().0);
+        // The type of payloads is the owner's affair: what is stored and sent has their bits alone.
+        let payload = self.goal().payload.map(|payload| Payload { dtype: None, ..payload });
+        hasher.update(self.text(Goal { payload, ..*self.goal() }).as_bytes()).update(&self.params().hash().0);
         // How digits are cut follows from figures.
         hasher.update(&self.0.payloads.map_or(0, |p| p.digit_bits).to_le_bytes());
         *hasher.finalize().as_bytes()
@@ -569,9 +553,13 @@ impl Index {
 
     /// The plan as text.
     pub fn to_json(&self) -> String {
+        self.text(*self.goal())
+    }
+
+    fn text(&self, goal: Goal) -> String {
         let literal = &self.params().literal().rlwe;
         let insecure = (literal.security == Security::Insecure).then_some(literal.log_n);
-        let written = Written { sudare_index: VERSION, goal: *self.goal(), insecure, mode: self.mode() };
+        let written = Written { sudare_index: VERSION, goal, insecure, mode: self.mode() };
         match serde_json::to_string_pretty(&written) {
             Ok(text) => text,
             Err(e) => unreachable!("a plan of numbers: {e}"),
@@ -883,7 +871,7 @@ impl fmt::Display for Index {
             write!(f, " or under {lowest}")?;
         }
         match payload {
-            Some(p) => write!(f, ", with {} numbers of {} bits each", p.numbers, p.bits),
+            Some(p) => write!(f, ", with {} numbers of {} bits each ({})", p.numbers, p.bits, p.dtype()),
             None => Ok(()),
         }
     }

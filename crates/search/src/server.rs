@@ -817,7 +817,8 @@ mod tests {
     use super::*;
     use crate::client::Client;
     use crate::layout::positions;
-    use crate::plan::{Goal, Payload};
+    use crate::payload::Payload;
+    use crate::plan::Goal;
     use sudare_he::ckks::{Decryptor, Encoder};
     use sudare_testkit::{Random, sized};
 
@@ -836,7 +837,7 @@ mod tests {
     fn deviations_are_those_of_the_plan() {
         let mut random = Random(51);
         let gap = Gap { low: 0.8, high: 0.97 };
-        let payload = Some(Payload { numbers: 32, bits: 10 });
+        let payload = Some(Payload { numbers: 32, bits: 10, dtype: None });
         let goal = Goal { d: D, rows: 4096, above: 0.9, gap, lowest: -1.0, payload };
         let index = Index::insecure(goal, 12).unwrap();
         let client = Client::new(&index).unwrap();

@@ -12,7 +12,9 @@ use std::path::Path;
 use sudare_ring::{ErrorKind, Threads};
 use sudare_rlwe::wire::{secret_key_from_bytes, secret_key_to_bytes};
 use sudare_search::plain::{PlainAnswer, PlainClient, PlainIndex, PlainQuery, PlainTable};
-use sudare_search::{Answer, Asked, Client, Gap, Goal, Index, Keys, Manifest, Parcel, Payload, Query, Server};
+use sudare_search::{
+    Answer, Asked, Client, Gap, Goal, Index, Keys, Manifest, Parcel, Payload, Query, SearchError, Server,
+};
 use sudare_serve::Request;
 use sudare_session::machine;
 
@@ -59,7 +61,7 @@ fn client(index: &Index, path: &Path) -> Result<Client, CliError> {
 }
 
 fn plan(all: &Args, a: &args::Plan) -> Result<(), CliError> {
-    let payload = a.payload.map(|(numbers, bits)| Payload { numbers, bits });
+    let payload = a.payload.map(|(numbers, bits)| Payload { numbers, bits, dtype: None });
     let gap = match a.gap {
         Some((low, high)) => Gap { low, high },
         None => Goal::above(a.d, a.rows, a.above)?.gap,
@@ -112,9 +114,9 @@ fn store(all: &Args, a: &args::Store, append: bool) -> Result<(), CliError> {
         None => Vec::new(),
         Some(path) => {
             let (array, _) = matrices::array::<i128>(path, &a.csv)?;
-            let unsigned = array.data.into_iter().map(|x| u64::try_from(x).ok()).collect::<Option<Vec<u64>>>();
-            unsigned
-                .ok_or_else(|| CliError::new(ErrorKind::Input, "payloads have to be unsigned integers").in_file(path))?
+            let planned = index.goal().payload.ok_or(SearchError::NoPayload)?;
+            let words = array.data.into_iter().map(|x| planned.bits_of(x)).collect::<Option<Vec<u64>>>();
+            words.ok_or_else(|| typed(&planned, "takes").in_file(path))?
         }
     };
     let (d, each) = (index.goal().d, index.goal().payload.map_or(0, |p| p.numbers));
@@ -263,6 +265,16 @@ fn plain(all: &Args, command: &args::Plain) -> Result<(), CliError> {
     }
 }
 
+/// The refusal of payloads that are no integers of the planned bits.
+fn typed(planned: &Payload, does: &str) -> CliError {
+    let Payload { bits, .. } = planned;
+    let message = format!(
+        "payloads of this plan are {}, and the command {does} integers of its {bits} bits; floats are stored and read in Python",
+        planned.dtype()
+    );
+    CliError::new(ErrorKind::Input, message)
+}
+
 fn joined<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String {
     numbers.into_iter().map(|x| x.to_string()).collect::<Vec<_>>().join(",")
 }
@@ -275,13 +287,17 @@ fn answer(a: &args::Answer) -> Result<(), CliError> {
         Asked::Count => client.counts(&answer).in_file(&a.answer)?.iter().map(joined).collect(),
         Asked::Scores => client.scores(&answer).in_file(&a.answer)?.iter().map(joined).collect(),
         Asked::Fetch => {
+            let planned = index.goal().payload.ok_or(SearchError::NoPayload)?;
             let hits = client.hits(&answer).in_file(&a.answer)?;
             let several = hits.len() > 1;
             let line = |q: usize, hit: &sudare_search::Hit| {
                 let first = if several { vec![q as u64, hit.row] } else { vec![hit.row] };
-                joined(first.iter().chain(&hit.payload))
+                let numbers = hit.payload.iter().map(|bits| planned.integer_of(*bits));
+                let all = first.into_iter().map(|x| Some(x.into())).chain(numbers).collect::<Option<Vec<i128>>>();
+                all.map(joined).ok_or_else(|| typed(&planned, "prints"))
             };
-            hits.iter().enumerate().flat_map(|(q, hits)| hits.iter().map(move |hit| line(q, hit))).collect()
+            let each = hits.iter().enumerate().flat_map(|(q, hits)| hits.iter().map(move |hit| line(q, hit)));
+            each.collect::<Result<_, _>>()?
         }
     };
     if lines.is_empty() { Ok(()) } else { print(lines.join("\n")) }

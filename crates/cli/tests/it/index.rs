@@ -7,7 +7,7 @@ use std::fs;
 #[test]
 fn a_table_is_stored_asked_and_answered() {
     let place = Place::new();
-    let plan = "index plan --d 8 --rows 20000 --above 0.9 --gap 0.75,0.97 --payload 2x10 -o plan.json";
+    let plan = "index plan --d 8 --rows 20000 --above 0.9 --gap 0.75,0.97 --payload 2x16 -o plan.json";
     let text = place.ok(plan);
     assert!(text.contains("128 bits of security") && text.contains("the server learns"), "{text}");
     place.ok("index keygen plan.json -o keys");
@@ -15,16 +15,32 @@ fn a_table_is_stored_asked_and_answered() {
     // Eight axes; rows 0 and 8 are one.
     let row = |i: usize| (0..8).map(|j| if i % 8 == j { "2.5" } else { "0" }).collect::<Vec<_>>().join(",") + "\n";
     fs::write(place.path("v.csv"), (0..9).map(row).collect::<String>()).unwrap();
-    fs::write(place.path("p.csv"), (0..9).map(|i| format!("{i},{}\n", 1000 + i)).collect::<String>()).unwrap();
-    place.fails("index store plan.json --keys keys/secret.key v.csv -o table", 3, "payload");
-    place.ok("index store plan.json --keys keys/secret.key v.csv --payload p.csv -o table");
+    fs::write(place.path("p.csv"), (0..9).map(|i| format!("{i},{}\n", -1000 - i)).collect::<String>()).unwrap();
+    // The same plan to the server, whose owner has numbers of another type, as Python saves it.
+    let text = fs::read_to_string(place.path("plan.json")).unwrap();
+    for dtype in ["i2", "f2"] {
+        let typed = text.replace("\"bits\": 16", &format!("\"bits\": 16, \"dtype\": \"{dtype}\""));
+        fs::write(place.path(&format!("{dtype}.json")), typed).unwrap();
+    }
+    place.fails("index store i2.json --keys keys/secret.key v.csv -o table", 3, "payload");
+    for (plan, dtype) in [("plan", "u2"), ("f2", "f2")] {
+        let store = format!("index store {plan}.json --keys keys/secret.key v.csv --payload p.csv -o table");
+        place.fails(&store, 3, &format!("payloads of this plan are {dtype}"));
+    }
+    place.ok("index store i2.json --keys keys/secret.key v.csv --payload p.csv -o table");
     place.ok("index discard plan.json --keys keys/secret.key table");
     fs::write(place.path("q.csv"), row(0) + &row(3)).unwrap();
     place.ok("index query plan.json --keys keys/secret.key q.csv -o q");
     place.ok("index count plan.json --keys keys/eval.keys table q -o count");
     assert_eq!(place.ok("index answer plan.json --keys keys/secret.key count"), "2\n1\n");
     place.ok("index fetch plan.json --keys keys/eval.keys table q -o fetch");
-    assert_eq!(place.ok("index answer plan.json --keys keys/secret.key fetch"), "0,0,0,1000\n0,8,8,1008\n1,3,3,1003\n");
+    assert_eq!(
+        place.ok("index answer i2.json --keys keys/secret.key fetch"),
+        "0,0,0,-1000\n0,8,8,-1008\n1,3,3,-1003\n"
+    );
+    let unsigned = "0,0,0,64536\n0,8,8,64528\n1,3,3,64533\n";
+    assert_eq!(place.ok("index answer plan.json --keys keys/secret.key fetch"), unsigned);
+    place.fails("index answer f2.json --keys keys/secret.key fetch", 3, "payloads of this plan are f2");
     place.fails("index count plan.json --keys keys/eval.keys q q -o other", 7, "q/table.json");
     place.fails("index answer plan.json --keys keys/secret.key q", 4, "another plan");
 }

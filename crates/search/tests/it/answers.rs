@@ -66,7 +66,7 @@ fn payloads_of_all_widths() {
             lowest: -1.0,
             rows: 1100,
             above: 0.5,
-            payload: Some(Payload { numbers, bits }),
+            payload: Some(Payload { numbers, bits, dtype: None }),
         });
         let centre = random.direction(d);
         // Exact copies, few enough that hardly ever four of them hide each other, and rows across.
@@ -96,8 +96,14 @@ fn a_secure_index() {
     let mut random = Random(4);
     let (d, count) = (sized(24, 128), sized(300, 20_000));
     let gap = Gap { low: 0.72, high: 0.9 };
-    let goal =
-        Goal { d, gap, rows: 20_000, lowest: -1.0, above: 0.85, payload: Some(Payload { numbers: 1, bits: 64 }) };
+    let goal = Goal {
+        d,
+        gap,
+        rows: 20_000,
+        lowest: -1.0,
+        above: 0.85,
+        payload: Some(Payload { numbers: 1, bits: 64, dtype: None }),
+    };
     let world = World::new(&Index::new(goal).unwrap());
     let centre = random.direction(d);
     let mut rows = Vec::new();

@@ -60,7 +60,7 @@ fn planned_errors_hold() {
 fn rows_of_all_kinds() {
     let mut random = Random(63);
     let d = 32;
-    let world = World::compact(Goal { d, payload: Some(Payload { numbers: 1, bits: 20 }), ..goal(600) });
+    let world = World::compact(Goal { d, payload: Some(Payload { numbers: 1, bits: 20, dtype: None }), ..goal(600) });
     let centre = random.direction(d);
     let at = |random: &mut Random, score: f64| -> Vec<f64> {
         let across = unit(&across(random, &centre));

@@ -3,15 +3,22 @@
 use crate::world::*;
 use sudare_ring::count::counted;
 use sudare_ring::{ErrorKind, Kinded};
-use sudare_search::{Client, Gap, Goal, Index, Payload, SearchError};
+use sudare_search::{Client, Dtype, Gap, Goal, Index, Payload, SearchError};
 use sudare_testkit::Random;
 
 #[test]
 fn the_sizes_of_the_public_benchmark() {
     let benchmark = |d, rows, low| {
         let gap = Gap { low, high: 0.82 };
-        Index::new(Goal { d, rows, above: 0.8, gap, lowest: -low, payload: Some(Payload { numbers: 7, bits: 12 }) })
-            .unwrap()
+        Index::new(Goal {
+            d,
+            rows,
+            above: 0.8,
+            gap,
+            lowest: -low,
+            payload: Some(Payload { numbers: 7, bits: 12, dtype: None }),
+        })
+        .unwrap()
     };
     for (d, rows, low, segments, database) in
         [(128, 50_000, 0.66, 4, 0.39e9), (256, 1_000_000, 0.52, 62, 11.7e9), (512, 20_000_000, 0.40, 1221, 453e9)]
@@ -84,6 +91,47 @@ fn a_plan_is_its_text() {
     }
 }
 
+/// The text keeps the type for the owner; tables and messages have the bits alone, and belong to plans with any type of them.
+#[test]
+fn the_type_of_payloads_is_in_the_text_and_not_in_the_name() {
+    let of = |payload| Index::insecure(Goal { payload: Some(payload), ..goal(77) }, 9);
+    let dtype = |name: &str| name.parse::<Dtype>();
+    let plain = of(Payload { numbers: 2, bits: 16, dtype: None }).unwrap();
+    assert!(!plain.to_json().contains("dtype"));
+    assert_eq!(of(Payload::new(2, 16, dtype("u2").unwrap())).unwrap().to_json(), plain.to_json());
+    for name in ["i2", "f2", "u4", "u8"] {
+        let index = of(Payload::new(2, 16, dtype(name).unwrap())).unwrap();
+        let again = Index::from_json(&index.to_json()).unwrap();
+        assert_eq!((again.goal(), again.hash()), (index.goal(), plain.hash()));
+        assert_eq!(again.goal().payload.unwrap().dtype().to_string(), name);
+        for other in ["i4", "f8", "u1", "i3", "U2"] {
+            let damaged = index.to_json().replace(name, other);
+            assert!(Index::from_json(&damaged).is_err(), "{damaged}");
+        }
+    }
+    for (bits, name) in [(12, "i2"), (16, "f4"), (17, "u2"), (0, "u1"), (65, "u8")] {
+        let refused = of(Payload::new(2, bits, dtype(name).unwrap())).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Parameters, "{bits} of {name}: {refused}");
+    }
+    for name in ["", "i", "i3", "f1", "u16", "é2", "I2", "<i2", "b1"] {
+        assert!(dtype(name).is_err(), "{name}");
+    }
+    for (bits, name, least, most) in [
+        (12, "u2", 0, 4095),
+        (8, "i1", -128, 127),
+        (64, "i8", i64::MIN.into(), i64::MAX.into()),
+        (64, "u8", 0, u64::MAX.into()),
+    ] {
+        let payload = Payload::new(1, bits, dtype(name).unwrap());
+        for integer in [least, 0, 1, most - 1, most] {
+            assert_eq!(payload.bits_of(integer).and_then(|x| payload.integer_of(x)), Some(integer));
+        }
+        assert_eq!([least - 1, most + 1].map(|x| payload.bits_of(x)), [None; 2]);
+    }
+    let float = Payload::new(1, 32, dtype("f4").unwrap());
+    assert_eq!((float.bits_of(1), float.integer_of(1)), (None, None));
+}
+
 #[test]
 fn a_gap_that_is_too_narrow_is_refused_with_one_that_is_not() {
     let narrow = Goal { gap: Gap { low: 0.78, high: 0.82 }, ..goal(50_000) };
@@ -108,7 +156,8 @@ fn a_gap_that_is_too_narrow_is_refused_with_one_that_is_not() {
 #[test]
 fn digits_of_all_payloads_are_clear() {
     for bits in [1, 8, 9, 10, 20, 30, 64] {
-        let index = Index::new(Goal { payload: Some(Payload { numbers: 1, bits }), ..goal(50_000) }).unwrap();
+        let index =
+            Index::new(Goal { payload: Some(Payload { numbers: 1, bits, dtype: None }), ..goal(50_000) }).unwrap();
         assert!(index.expected().digit < 0.25 / 6.0, "{bits}: {:?}", index.expected());
     }
     // Halves of segments beyond the slots would meet twice.

@@ -11,7 +11,7 @@ pub const QUIET: &(dyn Fn(usize, usize) + Sync) = &|_, _| ();
 pub const MEMORY: u64 = 8 << 30;
 
 pub fn goal(rows: u64) -> Goal {
-    Goal { d: D, rows, above: 0.8, gap: GAP, lowest: -1.0, payload: Some(Payload { numbers: 3, bits: 9 }) }
+    Goal { d: D, rows, above: 0.8, gap: GAP, lowest: -1.0, payload: Some(Payload { numbers: 3, bits: 9, dtype: None }) }
 }
 
 pub fn unit(v: &[f64]) -> Vec<f64> {

@@ -34,7 +34,7 @@ impl Owner {
     /// Rows along axes, see [`axis`].
     fn new(count: usize, mode: Mode) -> Self {
         let gap = Gap { low: GAP.0, high: GAP.1 };
-        let payload = Some(Payload { numbers: 1, bits: 10 });
+        let payload = Some(Payload { numbers: 1, bits: 10, dtype: None });
         let goal = Goal { d: D, rows: 20_000, above: 0.9, gap, lowest: -1.0, payload };
         let log_n = if mode == Mode::Leveled { 9 } else { 11 };
         let client = Client::new(&Index::insecure_in_mode(goal, mode, log_n).unwrap()).unwrap();
