@@ -419,11 +419,17 @@ impl Remote {
         let (plan, keys) = begin.unzip();
         let job = self.submit(&Request::Append { table: table.to_owned(), segment: digest, plan, keys }, None)?;
         let taken = self.wait(&job.id, &|_, _| ());
-        let cleared = self.delete_job(&job.id).and_then(|()| self.delete_object(digest));
+        let mut cleared = self.delete_job(&job.id);
+        // Equal objects of another table are one object, which may be gone.
+        let mut clear = |object| match self.delete_object(object) {
+            Err(error) if cleared.is_ok() && error.kind() != ErrorKind::NotFound => cleared = Err(error),
+            _ => {}
+        };
+        clear(digest);
         // Why it was not taken in says more than what that left there.
         let (result, _) = taken?;
-        cleared?;
-        self.delete_object(result)
+        clear(result);
+        cleared
     }
 
     /// A job as the server tells it.
@@ -665,8 +671,19 @@ impl Remote {
     }
 
     fn delete(&self, path: &str) -> Result<(), RemoteError> {
-        let request = self.agent.delete(self.url(path)).config().timeout_global(Some(self.patience.answer)).build();
-        self.answer(request.header("authorization", self.authorization.as_str()).call()).map(drop)
+        let mut again = false;
+        self.tried(|| {
+            let request = self.agent.delete(self.url(path)).config().timeout_global(Some(self.patience.answer)).build();
+            let answered = self.answer(request.header("authorization", self.authorization.as_str()).call()).map(drop);
+            match answered {
+                // The time before removed it, and the answer was lost.
+                Err(error) if again && error.kind() == ErrorKind::NotFound => Ok(()),
+                answered => {
+                    again = true;
+                    answered
+                }
+            }
+        })
     }
 }
 

@@ -123,6 +123,9 @@ impl Jobs {
         for tenant in tenants {
             self.queries.enter(tenant)?;
             for entry in fs::read_dir(objects.jobs_folder(tenant))?.flatten() {
+                if entry.file_type()?.is_dir() {
+                    continue;
+                }
                 let bytes = fs::read(entry.path())?;
                 let Ok(mut record) = serde_json::from_slice::<Record>(&bytes) else {
                     let words = format!("a record of a job of {tenant} cannot be read and is left as it is");

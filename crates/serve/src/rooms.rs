@@ -79,6 +79,9 @@ impl Rooms {
             fs::create_dir_all(&folder)?;
             for entry in fs::read_dir(&folder)? {
                 let (entry, mut room) = (entry?, Room::new());
+                if !entry.file_type()?.is_dir() {
+                    continue;
+                }
                 for file in fs::read_dir(entry.path())? {
                     let file = file?;
                     let Some(name) =
