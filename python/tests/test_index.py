@@ -383,7 +383,7 @@ np.save(folder / "scores.npy", client.decrypt(folder / "answer"))
 def test_files_of_rows_in_the_clear(tmp_path: Path) -> None:
     faces = vectors(np.random.default_rng(10), 300)
     index = sd.PlainIndex(d=D)
-    client: Any = sd.Client(index)
+    client = sd.PlainClient(index)
     index.save(tmp_path / "plan.json")
     client.save(tmp_path / "secret.key")
     np.save(tmp_path / "rows.npy", faces)

@@ -98,6 +98,7 @@ def test_a_table_at_a_server_answers_as_one_here(served: tuple[str, str], tmp_pa
     remote.store("faces", path, server)
     there, here = remote.index("faces"), sd.open(path, server=server)
     assert (len(there), there.index.gap, remote.tables()) == (600, (0.8, 0.95), ["faces"])
+    assert there.index.to_json() == index.to_json()
     question = client.query(faces[[0, 7]])
     answers: list[Callable[[sd.IndexTable], sd.IndexAnswer]] = [
         lambda table: table.count(question),
