@@ -45,8 +45,11 @@ def serving(folder: Path, *more: str) -> Iterator[tuple[str, str]]:
     ]
     with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        yield server.stdout.readline().split()[-1], token
-        server.terminate()
+        try:
+            yield server.stdout.readline().split()[-1], token
+        finally:
+            # A test that fails does not wait for a server that nobody ends.
+            server.terminate()
         assert server.wait(30) == 0
 
 

@@ -27,7 +27,7 @@ struct Totals {
 
 impl Totals {
     fn asked(&self, panel: &str) -> u64 {
-        self.asked.get(panel).copied().unwrap_or(0)
+        self.asked.get(panel).map_or(0, |asked| *asked)
     }
 }
 

@@ -142,7 +142,7 @@ fn searches_at_once_are_not_over_the_limit() {
 fn what_was_accepted_counts_once_whatever_ends_the_server() {
     let (folder, tenants) = (tempfile::tempdir().unwrap(), Tenants::new());
     let folder = folder.path();
-    let server = start(folder, &tenants, Some(4), 0);
+    let server = start(folder, &tenants, Some(5), 0);
     let remote = server.remote(&tenants.one);
     let request = search(folder, &remote, 1);
     // What is no query of this panel is refused and not counted.
@@ -150,7 +150,20 @@ fn what_was_accepted_counts_once_whatever_ends_the_server() {
     let other = |panel: &str, query| Request::Search { panel: panel.into(), keys: None, query, pad: None };
     assert_eq!(refused(&remote, &other("other", query)), ErrorKind::NotFound);
     assert_eq!(refused(&remote, &other("toy", send(&remote, b"{}"))), ErrorKind::Format);
-    assert_eq!(told(&remote), (0, Some(4)));
+    assert_eq!(told(&remote), (0, Some(5)));
+    // Nor is one whose record cannot be written.
+    let (jobs, away) = (folder.join("data/one/jobs"), folder.join("away"));
+    std::fs::rename(&jobs, &away).unwrap();
+    assert_eq!(refused(&remote, &request), ErrorKind::Io);
+    std::fs::rename(&away, &jobs).unwrap();
+    assert_eq!(told(&remote), (0, Some(5)));
+    // A total that could not be written is, before the record goes.
+    let (gone, totals) = (remote.submit(&request, None).unwrap().id, folder.join("data/one/queries.json"));
+    std::fs::create_dir(&totals).unwrap();
+    remote.delete_job(&gone).unwrap();
+    assert!(remote.delete_job(&gone).is_err());
+    std::fs::remove_dir(&totals).unwrap();
+    remote.delete_job(&gone).unwrap();
     let (lost, kept) = (search(folder, &remote, 1), search(folder, &remote, 1));
     let kept = remote.submit(&kept, None).unwrap().id;
     let view = remote.submit(&lost, Some("lost")).unwrap();
@@ -158,28 +171,27 @@ fn what_was_accepted_counts_once_whatever_ends_the_server() {
     // A server that was killed before the second one was on the disk: nobody was told that it was accepted, and it is asked again.
     let record = |id: &str| folder.join(format!("data/one/jobs/{id}.json"));
     std::fs::remove_file(record(&view.id)).unwrap();
-    let server = start(folder, &tenants, Some(4), 1);
+    let server = start(folder, &tenants, Some(5), 1);
     let remote = server.remote(&tenants.one);
-    assert_eq!(told(&remote), (1, Some(4)));
+    assert_eq!(told(&remote), (2, Some(5)));
     remote.wait(&kept, &|_, _| ()).unwrap();
     let again = remote.submit(&lost, Some("lost")).unwrap();
-    assert_eq!((again.id.as_str(), told(&remote)), (view.id.as_str(), (2, Some(4))));
+    assert_eq!((again.id.as_str(), told(&remote)), (view.id.as_str(), (3, Some(5))));
     remote.wait(&again.id, &|_, _| ()).unwrap();
-    // A cancelled search counts, and one that fails.
-    remote.delete_job(&remote.submit(&search(folder, &remote, 1), None).unwrap().id).unwrap();
-    let keyless = search(folder, &remote, 2);
-    over(remote.submit(&keyless, None), 4, 5);
+    let last = remote.submit(&search(folder, &remote, 1), None).unwrap().id;
+    remote.wait(&last, &|_, _| ()).unwrap();
+    over(remote.submit(&search(folder, &remote, 2), None), 5, 6);
     server.stop();
     // Power that fails while records of jobs that began are written leaves them empty.
-    for id in [&kept, &again.id] {
+    for id in [&kept, &again.id, &last] {
         std::fs::write(record(id), b"").unwrap();
     }
-    let server = start(folder, &tenants, Some(4), 1);
+    let server = start(folder, &tenants, Some(5), 1);
     let remote = server.remote(&tenants.one);
-    assert_eq!(told(&remote), (3, Some(4)));
+    assert_eq!(told(&remote), (4, Some(5)));
     server.stop();
     // Totals that cannot be read are an error, and not none.
-    std::fs::write(folder.join("data/one/queries.json"), b"").unwrap();
+    std::fs::write(&totals, b"").unwrap();
     let settings = Settings::new(folder.join("data"));
     let opened = sudare_serve::Service::open(settings, tenants.tokens.clone(), Default::default(), |_| Ok(()));
     assert!(opened.unwrap_err().to_string().contains("queries.json of one"));
