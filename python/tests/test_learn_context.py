@@ -72,6 +72,7 @@ def test_descent_by_runs_of_rows(ctx: sd.Context, cancer: tuple[Floats, Any]) ->
     assert abs(found.intercept_[0] - clear.intercept_[0]) < 2e-2
     with pytest.raises(sd.PlanError, match="at multiples of 128"):
         learn.GradientLogisticRegression(batch_size=64).fit(table, column)
+    wrong: Any
     for wrong in (0, -1, 1.5):
         with pytest.raises(sd.InputError, match="batch_size"):
             learn.GradientLogisticRegression(batch_size=wrong).fit(x, y)
