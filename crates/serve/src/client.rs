@@ -421,9 +421,12 @@ impl Remote {
         let taken = self.wait(&job.id, &|_, _| ());
         let mut cleared = self.delete_job(&job.id);
         // Equal objects of another table are one object, which may be gone.
-        let mut clear = |object| match self.delete_object(object) {
-            Err(error) if cleared.is_ok() && error.kind() != ErrorKind::NotFound => cleared = Err(error),
-            _ => {}
+        let mut clear = |object| {
+            let removed = self.delete_object(object);
+            let gone = removed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+            if cleared.is_ok() && !gone {
+                cleared = removed;
+            }
         };
         clear(digest);
         // Why it was not taken in says more than what that left there.

@@ -100,11 +100,10 @@ pub fn result(
 /// Keys and values stay for the next time. The result is here, so that what cannot be removed there is only told.
 pub fn forget(remote: &Remote, (job, result): (String, Digest)) {
     for removed in [remote.delete_job(&job), remote.delete_object(result)] {
-        match removed {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                tell(format!("the server keeps what it computed: {error}"))
-            }
-            _ => {}
+        if let Err(error) = removed
+            && error.kind() != ErrorKind::NotFound
+        {
+            tell(format!("the server keeps what it computed: {error}"));
         }
     }
 }

@@ -354,8 +354,8 @@ impl<'a> Grid<'a> {
         let run = Lines { start, step: 1, count, at: 0, stride: 1, size: count };
         let ends = |row: usize| row.is_multiple_of(tile_rows) || row == rows;
         // One row of several is not replicated.
-        let lies = count > 1 && ends(start) && ends(start + count);
-        if axis == Axis::Columns || *taken != run || !taken.fit(rows) || !(lies || count == rows) {
+        let whole = count > 1 && ends(start) && ends(start + count);
+        if axis == Axis::Columns || *taken != run || !taken.fit(rows) || !(whole || count == rows) {
             let planned = format!(
                 "tables over whole ciphertexts are cut between rows alone, at multiples of {tile_rows}, and not put together; \
                  take a context without columns, or multiply by a plain column of zeros and ones and sum"
