@@ -117,25 +117,25 @@ class GradientLogisticRegression(Iterating, Decides):
         if widest < 1:
             raise InputError("max_margin is a bound on margins, one or more")
 
-        # Of each run of rows: the rows, what labels push, and what margins take back.
-        def prepared(run: slice) -> tuple[Encrypted, Encrypted, Polynomial]:
+        # The rows of a run, their labels' part of the gradient, and the margins' as a polynomial.
+        def batch(run: slice) -> tuple[Encrypted, Encrypted, Polynomial]:
             share = rate / ((run.stop - run.start) * widest)
-            pull = fit(lambda t: share * np.exp(-np.logaddexp(0.0, -widest * t)), (-1, 1), degree)
-            return x[run], (y[run] * share).sum(axis=1), pull
+            sigmoid = fit(lambda t: share * np.exp(-np.logaddexp(0.0, -widest * t)), (-1, 1), degree)
+            return x[run], (y[run] * share).sum(axis=1), sigmoid
 
         runs = self._runs(n)[: self._rounds()]
-        parts_of = [prepared(run) for run in runs]
+        batches = [batch(run) for run in runs]
         # The first step, from zero, where all sigmoids are a half.
-        rows, sides, _ = parts_of[0]
+        rows, sides, _ = batches[0]
         off = sides - rate / (runs[0].stop * widest) / 2
         w, b = (off @ rows).bounded(1), off.sum().bounded(1)
         levels = 4 + degree.bit_length()
         for step in range(1, self._rounds()):
-            rows, sides, pull = parts_of[step % len(runs)]
+            rows, sides, sigmoid = batches[step % len(runs)]
             w, b = ready(w, levels), ready(b, levels)
             margins = rows @ w
             margins = (margins + b if self.fit_intercept else margins).bounded(1)
-            off = sides - margins.apply(pull)
+            off = sides - margins.apply(sigmoid)
             kept = w if np.isinf(c) else w * (1 - rate / (c * n))
             w, b = (kept + off @ rows).bounded(1), (b + off.sum()).bounded(1)
         parts = {"coef": w * widest, "intercept": b * widest} if self.fit_intercept else {"coef": w * widest}

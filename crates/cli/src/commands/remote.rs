@@ -97,7 +97,7 @@ pub fn result(
     Ok((job.id, result))
 }
 
-/// Keys and values stay for the next time. The result is here, so that what cannot be removed there is only told.
+/// Keys and values stay for the next time. The result is here, so that a removal that fails is a warning.
 pub fn forget(remote: &Remote, (job, result): (String, Digest)) {
     for removed in [remote.delete_job(&job), remote.delete_object(result)] {
         if let Err(error) = removed

@@ -30,7 +30,7 @@ fn add(a: &AddToken) -> Result<(), CliError> {
     let token = Token::new()?;
     let line = token.line(&a.tenant, a.name.as_deref(), a.expires)?;
     if !a.tokens.exists() {
-        // Somebody else may make it meanwhile, with a token of his.
+        // Another process may make it meanwhile, and its tokens stay.
         let _ = Output::create(&a.tokens, Access::Owner)?.finish()?.put(Existing::Kept);
     }
     let held = LockedFile::wait(&a.tokens).in_file(&a.tokens)?;

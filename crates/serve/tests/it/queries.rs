@@ -30,8 +30,8 @@ fn search(folder: &Path, remote: &Remote, haplotypes: usize) -> Request {
     Request::Search { panel: "toy".into(), keys: None, query: send(remote, &query), pad: None }
 }
 
-/// Haplotypes asked about, and the most, as the tenant is told.
-fn told(remote: &Remote) -> (u64, Option<u64>) {
+/// Haplotypes asked about, and the most, as the tenant sees them.
+fn counted(remote: &Remote) -> (u64, Option<u64>) {
     let panel = &remote.config().unwrap()["panels"][0];
     (panel["asked"].as_u64().unwrap(), panel["most_queries"].as_u64())
 }
@@ -62,12 +62,12 @@ fn a_tenant_asks_about_so_many_haplotypes_whatever_its_keys() {
     let folder = folder.path();
     let server = start(folder, &tenants, Some(5), 0);
     let [one, again, two] = [&tenants.one, &again, &tenants.two].map(|token| server.remote(token));
-    assert_eq!(told(&one), (0, Some(5)));
+    assert_eq!(counted(&one), (0, Some(5)));
     // A batch counts by its haplotypes, and a request that is sent again does not.
     let batch = search(folder, &one, 3);
     let first = one.submit(&batch, Some("once")).unwrap();
     assert_eq!(one.submit(&batch, Some("once")).unwrap().id, first.id);
-    assert_eq!(told(&one), (3, Some(5)));
+    assert_eq!(counted(&one), (3, Some(5)));
     // The same query under another key of the request is another search.
     one.submit(&search(folder, &one, 1), None).unwrap();
     over(one.submit(&batch, Some("again")), 5, 7);
@@ -77,9 +77,9 @@ fn a_tenant_asks_about_so_many_haplotypes_whatever_its_keys() {
     assert!(one.submit(&last, Some("last")).is_ok());
     for remote in [&one, &again] {
         over(remote.submit(&search(folder, remote, 1), None), 5, 6);
-        assert_eq!(told(remote), (5, Some(5)));
+        assert_eq!(counted(remote), (5, Some(5)));
     }
-    assert_eq!(told(&two), (0, Some(5)));
+    assert_eq!(counted(&two), (0, Some(5)));
     two.submit(&search(folder, &two, 3), None).unwrap();
     // Neither a restart nor the end of all records begins anew.
     server.stop();
@@ -98,7 +98,7 @@ fn a_tenant_asks_about_so_many_haplotypes_whatever_its_keys() {
     server.stop();
     let server = start(folder, &tenants, Some(6), 0);
     let (one, two) = (server.remote(&tenants.one), server.remote(&tenants.two));
-    assert_eq!((told(&one), told(&two)), ((5, Some(6)), (3, Some(6))));
+    assert_eq!((counted(&one), counted(&two)), ((5, Some(6)), (3, Some(6))));
     one.submit(&search(folder, &one, 1), None).unwrap();
     over(one.submit(&search(folder, &one, 1), None), 6, 7);
     server.stop();
@@ -106,7 +106,7 @@ fn a_tenant_asks_about_so_many_haplotypes_whatever_its_keys() {
     let server = start(folder, &tenants, None, 0);
     let one = server.remote(&tenants.one);
     one.submit(&search(folder, &one, 1), None).unwrap();
-    assert_eq!(told(&one), (7, None));
+    assert_eq!(counted(&one), (7, None));
     server.stop();
 }
 
@@ -134,7 +134,7 @@ fn searches_at_once_are_not_over_the_limit() {
     for id in &accepted {
         remote.wait(id, &|_, _| ()).unwrap();
     }
-    assert_eq!(told(&remote), (MOST, Some(MOST)));
+    assert_eq!(counted(&remote), (MOST, Some(MOST)));
     server.stop();
 }
 
@@ -150,13 +150,13 @@ fn what_was_accepted_counts_once_whatever_ends_the_server() {
     let other = |panel: &str, query| Request::Search { panel: panel.into(), keys: None, query, pad: None };
     assert_eq!(refused(&remote, &other("other", query)), ErrorKind::NotFound);
     assert_eq!(refused(&remote, &other("toy", send(&remote, b"{}"))), ErrorKind::Format);
-    assert_eq!(told(&remote), (0, Some(5)));
+    assert_eq!(counted(&remote), (0, Some(5)));
     // Nor is one whose record cannot be written.
     let (jobs, away) = (folder.join("data/one/jobs"), folder.join("away"));
     std::fs::rename(&jobs, &away).unwrap();
     assert_eq!(refused(&remote, &request), ErrorKind::Io);
     std::fs::rename(&away, &jobs).unwrap();
-    assert_eq!(told(&remote), (0, Some(5)));
+    assert_eq!(counted(&remote), (0, Some(5)));
     // A total that could not be written is, before the record goes.
     let (gone, totals) = (remote.submit(&request, None).unwrap().id, folder.join("data/one/queries.json"));
     std::fs::create_dir(&totals).unwrap();
@@ -168,15 +168,15 @@ fn what_was_accepted_counts_once_whatever_ends_the_server() {
     let kept = remote.submit(&kept, None).unwrap().id;
     let view = remote.submit(&lost, Some("lost")).unwrap();
     server.stop();
-    // A server that was killed before the second one was on the disk: nobody was told that it was accepted, and it is asked again.
+    // A server that was killed before the second one was on the disk: nobody knows that it was accepted, and it is asked again.
     let record = |id: &str| folder.join(format!("data/one/jobs/{id}.json"));
     std::fs::remove_file(record(&view.id)).unwrap();
     let server = start(folder, &tenants, Some(5), 1);
     let remote = server.remote(&tenants.one);
-    assert_eq!(told(&remote), (2, Some(5)));
+    assert_eq!(counted(&remote), (2, Some(5)));
     remote.wait(&kept, &|_, _| ()).unwrap();
     let again = remote.submit(&lost, Some("lost")).unwrap();
-    assert_eq!((again.id.as_str(), told(&remote)), (view.id.as_str(), (3, Some(5))));
+    assert_eq!((again.id.as_str(), counted(&remote)), (view.id.as_str(), (3, Some(5))));
     remote.wait(&again.id, &|_, _| ()).unwrap();
     let last = remote.submit(&search(folder, &remote, 1), None).unwrap().id;
     remote.wait(&last, &|_, _| ()).unwrap();
@@ -188,7 +188,7 @@ fn what_was_accepted_counts_once_whatever_ends_the_server() {
     }
     let server = start(folder, &tenants, Some(5), 1);
     let remote = server.remote(&tenants.one);
-    assert_eq!(told(&remote), (4, Some(5)));
+    assert_eq!(counted(&remote), (4, Some(5)));
     server.stop();
     // Totals that cannot be read are an error, and not none.
     std::fs::write(&totals, b"").unwrap();
